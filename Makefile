@@ -1,0 +1,65 @@
+# Two commands on a fresh machine with Python >= 3.11 and make: `make demo` and `make test`.
+# Every path is relative, so a clone works in any folder, with spaces in its name too.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test lint bench clean
+
+help: ## show this list
+	@echo 'lsmdp: linearly solvable MDPs. Commands (PYTHON=/path/to/python3 chooses the interpreter):'
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | awk -F '\t' '{ printf "  make %-7s %s\n", $$1, $$2 }'
+
+demo: $(VENV)/.installed ## install into .venv, solve a built-in map and show the answer
+	@$(VENV)/bin/lsmdp demo
+
+test: $(VENV)/.developing ## install with the developers' tools, then run every test
+	@$(RUN) -m pytest -n auto
+
+lint: $(VENV)/.developing ## style (ruff check, ruff format) and types (mypy --strict)
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy
+
+bench: $(VENV)/.developing ## time lsmdp against its peers, in the same process
+	@$(RUN) -m benchmarks
+
+clean: ## remove .venv and everything else that can be made again
+	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp is written after its install has succeeded, so an interrupted one starts again, and nothing is
+# installed twice until pyproject.toml changes.
+$(VENV)/.created:
+	@command -v "$(PYTHON)" >/dev/null || { \
+	  echo 'There is no "$(PYTHON)" here. lsmdp needs Python 3.11 or newer: name one with PYTHON=/path/to/python3.' >&2; \
+	  exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "$(PYTHON) is $$("$(PYTHON)" --version 2>&1). lsmdp needs Python 3.11 or newer:" \
+	    "name one with PYTHON=/path/to/python3." >&2; \
+	  exit 1; }
+	@echo 'Creating $(VENV) ...'
+	@"$(PYTHON)" -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.created pyproject.toml
+	@echo 'Installing lsmdp into $(VENV) ...'
+	@$(PIP) -e .
+	@pwd -P > $@
+
+$(VENV)/.developing: $(VENV)/.created pyproject.toml
+	@echo "Installing lsmdp and the developers' tools into $(VENV) (a few minutes the first time) ..."
+	@$(PIP) -e '.[dev]'
+	@pwd -P > $(VENV)/.installed
+	@touch $@
+
+# The stamp holds the folder it was made in. A clone that was moved or copied together with its .venv would
+# run the code of the old place: install again.
+ifneq ($(shell cat $(VENV)/.installed 2>/dev/null),$(shell pwd -P))
+.PHONY: $(VENV)/.installed $(VENV)/.developing
+endif

@@ -1,0 +1,93 @@
+"""Linearly solvable Markov decision processes, solved with a certificate.
+
+    import lsmdp
+    lmdp = lsmdp.grid(30, 30)                  # passive dynamics: a lazy random walk
+    solution = lsmdp.solve(lmdp, c)            # .average_cost, .bounds, .v, .policy
+
+Names are imported where they are first used, so that ``import lsmdp`` is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lsmdp.errors import AssumptionError, ConvergenceError, CostError, LsmdpError, ModelError, SpecError
+    from lsmdp.makers import (
+        clusters,
+        from_counts,
+        from_edges,
+        from_networkx,
+        grid,
+        random_graph,
+        rank_one,
+        ring,
+        sticky,
+    )
+    from lsmdp.model import LMDP
+    from lsmdp.perron import Auto, Dense, Direct, Krylov, Power, Solution, solve
+    from lsmdp.policy import Policy
+    from lsmdp.sources import read_cost, read_model
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "errors": ("AssumptionError", "ConvergenceError", "CostError", "LsmdpError", "ModelError", "SpecError"),
+    "makers": (
+        "clusters",
+        "from_counts",
+        "from_edges",
+        "from_networkx",
+        "grid",
+        "random_graph",
+        "rank_one",
+        "ring",
+        "sticky",
+    ),
+    "model": ("LMDP",),
+    "perron": ("Auto", "Dense", "Direct", "Krylov", "Power", "Solution", "solve"),
+    "policy": ("Policy",),
+    "sources": ("read_cost", "read_model"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [  # noqa: RUF022 - grouped by subject
+    "LMDP",
+    "grid",
+    "ring",
+    "random_graph",
+    "sticky",
+    "rank_one",
+    "clusters",
+    "from_edges",
+    "from_networkx",
+    "from_counts",
+    "read_model",
+    "read_cost",
+    "solve",
+    "Solution",
+    "Policy",
+    "Auto",
+    "Power",
+    "Direct",
+    "Dense",
+    "Krylov",
+    "LsmdpError",
+    "ModelError",
+    "AssumptionError",
+    "CostError",
+    "ConvergenceError",
+    "SpecError",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'lsmdp' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"lsmdp.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

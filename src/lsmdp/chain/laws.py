@@ -1,0 +1,217 @@
+"""The stationary law mu = mu P of an irreducible chain, accurate in every component.
+
+The off-diagonal entries of P are taken as exact, and P(x, x) as what they leave of 1: a chain with moves of 1e-14 is
+known to full relative accuracy from its moves, and from nothing else. The Markov chain tree theorem writes mu(x)
+as a sum of products of moves, so relative errors of moves become relative errors of mu, whatever the sizes.
+Methods that never subtract keep this property; all but the last of these do:
+
+1. *Detailed balance.* If mu(x) P(x,y) = mu(y) P(y,x) for all moves, mu is a product of ratios along a search tree from
+   state 0, and the moves outside the tree are the check (to 1e-12). One pass over P, any number of states.
+2. *State reduction* (Grassmann, Taksar and Heyman), dense for up to 500 states and sparse
+   (:mod:`lsmdp.elimination`) where its cost, known beforehand, is acceptable.
+3. *Lazy power steps* p <- 0.9 pP + 0.1 p, for graphs that mix fast and fill up under elimination. Let
+   d_k = max_x p_{k+1}(x)/p_k(x) / min_x p_{k+1}(x)/p_k(x) - 1, which never increases. If it shrinks by the factor
+   theta a step, the relative error left is d_k theta/(1 - theta). But a chain that hardly moves between two parts
+   looks converged when each part is. So a second sequence starts from a single state, which holds next to no mass in
+   the other part, and must agree with the first to 1e-3 in every component within 2k steps: a difference that
+   fades that fast loses a factor e every k/3 steps, and adds up to less than k d_k. Both estimates together must
+   fall below 1e-10.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lsmdp import elimination
+from lsmdp.arrays import CSR, Floats, Ints, read_only
+from lsmdp.chain import loops
+from lsmdp.chain.support import require_irreducible
+from lsmdp.errors import ConvergenceError
+
+ACCURACY = 1e-10
+BALANCE_TOLERANCE = 1e-12
+DENSE_STATES = 500
+LEAST_PIVOT = 1e-100  # a probability below 1e-308 is lost; with such pivots no mass above 1e-198 depends on it
+WINDOW = 8  # steps over which the contraction is measured
+CONFIRMED = 1e-3
+
+# Work is counted in operations of about a nanosecond.
+WORK = 3e10
+MOVE_WORK = 3  # to read a move in a power step
+PLAN_WORK = 1000  # to order an elimination, for each move
+QUICK_STATES = 20_000  # ordering takes less than half a second on any graph
+QUICK_FLOPS = 2e8
+SEARCH_MOVES = 2e8
+MOST_FILL = 60_000_000  # entries of a factor; 1.2 GB
+
+
+def reversible_law(P: CSR) -> Floats | None:
+    """The law that balances every move with its reverse, or None if P is not reversible (or not irreducible)."""
+    if (np.bincount(P.indices, minlength=P.shape[0]) != np.diff(P.indptr)).any():
+        return None
+    transpose = P.T.tocsr()
+    if not np.array_equal(transpose.indices, P.indices):
+        return None
+    m, e, balanced = loops.balance(P.indptr, P.indices, P.data, transpose.data, BALANCE_TOLERANCE)
+    return _law(m, e) if balanced else None
+
+
+def is_reversible(P: CSR) -> bool:
+    """Whether P is irreducible and mu(x) P(x,y) = mu(y) P(y,x) for all x and y, to 1e-12 relative."""
+    return reversible_law(P) is not None
+
+
+def stationary(P: CSR, *, irreducible: bool = False, work: float = WORK) -> Floats:
+    """The stationary law of an irreducible P, to a relative accuracy of 1e-10 in every component.
+
+    Components below 1e-308 are 0. Raises a ConvergenceError where no method can vouch for its result.
+    ``irreducible=True`` spares the check where that is known; ``work`` limits what is spent on a large chain, in
+    operations of about a nanosecond.
+    """
+    law = reversible_law(P)
+    if law is None:
+        if not irreducible:
+            require_irreducible(P, "The stationary law")
+        law = _dense(P) if P.shape[0] <= DENSE_STATES else _sparse(P, work)
+    _verify(P, law)
+    return law
+
+
+def _law(m: Floats, e: Ints) -> Floats:
+    """Scaled numbers, divided by their sum."""
+    top = e[m > 0.0].max()
+    law = np.ldexp(m, np.maximum(e - top, -2000).astype(np.int32))
+    return read_only(law / law.sum())
+
+
+def _verify(P: CSR, law: Floats) -> None:
+    """Raise unless mu P = mu in every component: necessary for, not a proof of, what the methods promise."""
+    error = np.abs(law @ P - law)
+    wrong = np.flatnonzero(~(error <= ACCURACY * law + 1e-300))
+    if wrong.size:
+        x = int(wrong[0])
+        raise ConvergenceError(
+            f"the stationary law could not be verified: mu(x) = {law[x]:.6g} at state {x}, but mu P differs from it by "
+            f"{error[x]:.2g} there. The chain may be too nearly decomposable for float64; teleport(1e-6) or larger "
+            "makes it well posed."
+        )
+
+
+def _dense(P: CSR) -> Floats:
+    n = P.shape[0]
+    for last in _references(P):
+        order = np.append(np.delete(np.arange(n), last), last)
+        starts, columns = np.zeros(n + 1, dtype=np.int64), np.empty(n * (n - 1) // 2, dtype=np.uint32)
+        lower = np.empty(columns.size)
+        pivot = loops.reduce_dense(P[order][:, order].toarray(), starts, columns, lower)
+        if pivot >= LEAST_PIVOT:
+            return _back(order, starts, columns, lower)
+    raise _stuck(P)
+
+
+def _sparse(P: CSR, work: float) -> Floats:
+    plan = elimination.plan(P, MOST_FILL) if P.shape[0] <= QUICK_STATES else None
+    if plan is not None and plan.entries is not None and plan.flops <= QUICK_FLOPS:
+        return _reduced(plan)
+    law = _iterated(P, work)
+    if law is not None:
+        return law
+    if plan is None and PLAN_WORK * P.nnz <= work:
+        plan = elimination.plan(P, MOST_FILL)
+    if plan is not None and plan.entries is not None and plan.flops <= work:
+        return _reduced(plan)
+    raise ConvergenceError(
+        f"the stationary law was not found: power steps converge too slowly for {P.shape[0]:,} states and {P.nnz:,} "
+        "moves, and an elimination would fill up. Raise work, or change the chain: a small chance to jump to a few "
+        "states, teleport(0.001, to=[...]), makes it mix faster."
+    )
+
+
+def _reduced(plan: elimination.Plan) -> Floats:
+    P = plan.P
+    for last in _references(P, plan.last):
+        try:
+            factors = elimination.eliminate(plan.with_last(last), P.data)
+        except ConvergenceError:
+            continue
+        if factors.pivots[:-1].min(initial=1.0) >= LEAST_PIVOT:
+            return _back(factors.order, factors.starts, factors.columns, factors.lower)
+    raise _stuck(P)
+
+
+def _references(P: CSR, first: int = 0) -> Iterator[int]:
+    """States to remove last: any will do unless leaving it is next to impossible; then one where the chain lives."""
+    yield first
+    step = _lazy_step(P)
+    p = np.full(P.shape[0], 1.0 / P.shape[0])
+    for _ in range(min(4 * P.shape[0], int(SEARCH_MOVES / P.nnz))):
+        p = step(p)
+    yield int(p.argmax())
+
+
+def _back(order: npt.NDArray[Any], starts: Any, columns: Any, lower: Floats) -> Floats:
+    m, e = loops.left_null(starts, columns, lower)
+    place = np.argsort(order)
+    return _law(m[place], e[place])
+
+
+def _stuck(P: CSR) -> ConvergenceError:
+    return ConvergenceError(
+        f"the stationary law of these {P.shape[0]:,} states is beyond float64: some are left with a probability "
+        "below 1e-100, so the balance between parts of the chain is lost. Drop such moves and keep one part with "
+        "largest_class(), or join the parts with teleport(1e-6) or larger."
+    )
+
+
+def _lazy_step(P: CSR) -> Callable[[Floats], Floats]:
+    transpose = P.T.tocsr()
+
+    def step(p: Floats) -> Floats:
+        law: Floats = 0.9 * (transpose @ p) + 0.1 * p
+        law /= law.sum()
+        return law
+
+    return step
+
+
+def _iterated(P: CSR, work: float = WORK) -> Floats | None:
+    """Lazy power steps from the uniform law, confirmed from a single state; None if they are too slow."""
+    n = P.shape[0]
+    step = _lazy_step(P)
+    most = int(min(work / (2 * MOVE_WORK * P.nnz), 5000))
+    law, steps = _settled(step, np.full(n, 1.0 / n), most)
+    witness = np.zeros(n)
+    witness[0] = 1.0
+    for _ in range(2 * steps):
+        witness = step(witness)
+        if witness.min() > 0.0 and _spread(witness, law) <= CONFIRMED:
+            return read_only(law)
+    return None
+
+
+def _settled(step: Callable[[Floats], Floats], p: Floats, most: int) -> tuple[Floats, int]:
+    """The law and the number of steps it took; 0 if it will take too many."""
+    moved: list[float] = []
+    for _ in range(most):
+        previous, p = p, step(p)
+        if p.min() == 0.0:
+            break
+        moved.append(_spread(p, previous))
+        if len(moved) <= WINDOW:
+            continue
+        theta = (moved[-1] / moved[-1 - WINDOW]) ** (1.0 / WINDOW) if moved[-1] > 0.0 else 0.0
+        if theta < 1.0 and moved[-1] * (len(moved) + theta / (1.0 - theta)) <= ACCURACY:
+            return p, len(moved)
+        if theta > 0.0 and math.log(moved[-1] / ACCURACY) > -math.log(theta) * (most - len(moved)):
+            break
+    return p, 0
+
+
+def _spread(p: Floats, q: Floats) -> float:
+    ratio = p / q
+    return float(ratio.max() / ratio.min() - 1.0)

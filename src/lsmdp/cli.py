@@ -1,0 +1,262 @@
+"""The command line: parse, call, print.
+
+Data goes to stdout, complaints to stderr as ``ModelError: ...``; with ``--json``, stdout is one JSON object or empty.
+
+    0    done, and for ``check``: the assumptions hold
+    1    looked at and not so: an assumption fails, or no certificate of the wanted width was found
+         (``solve`` then still prints the best one that was)
+    2    the input cannot be used; nothing was written
+    130  interrupted
+
+Everything heavy is imported inside the commands, so that ``lsmdp --help`` is quick.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lsmdp import __version__
+from lsmdp.errors import ConvergenceError, LsmdpError, SpecError
+from lsmdp.sources.names import COSTS, MODELS, usages
+
+if TYPE_CHECKING:
+    from lsmdp.perron import Solution
+
+KERNEL_HELP = f"A file (.npz, .npy, .mtx, .csv, .parquet) or a name: {usages(MODELS)}."
+COST_HELP = f"A file (.npy, .csv, .parquet) or a name: {usages(COSTS)}."
+
+Kernel = Annotated[str, typer.Argument(metavar="KERNEL", help=KERNEL_HELP, show_default=False)]
+Cost = Annotated[str, typer.Option("--cost", metavar="COST", help=COST_HELP, show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Normalise = Annotated[bool, typer.Option("--normalise", help="Divide every row by its sum.")]
+LargestClass = Annotated[bool, typer.Option("--largest-class", help="Keep the largest strongly connected class only.")]
+Teleport = Annotated[
+    float, typer.Option("--teleport", metavar="EPS", help="Jump anywhere with probability EPS.", show_default=False)
+]
+Lazy = Annotated[
+    float, typer.Option("--lazy", metavar="EPS", help="Stay put with probability EPS more.", show_default=False)
+]
+Temperature = Annotated[float, typer.Option("--temperature", help="The weight of the control cost.")]
+Tol = Annotated[float, typer.Option("--tol", help="The width of the certificate to reach.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Write v, mu and the policy to this .npz file.")]
+
+app = typer.Typer(
+    help="Linearly solvable MDPs, solved with a certificate.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """The entry point of the command ``lsmdp``."""
+    app()
+
+
+@contextmanager
+def complaints() -> Iterator[None]:
+    """Turns a user's mistake into one sentence on stderr and an exit code."""
+    try:
+        yield
+    except LsmdpError as error:
+        typer.echo(f"{type(error).__name__}: {error}", err=True)
+        raise typer.Exit(1 if isinstance(error, ConvergenceError) else 2) from None
+    except BrokenPipeError:
+        raise
+    except (OSError, MemoryError) as error:
+        typer.echo(f"{type(error).__name__}: {error or 'this needs more memory than there is'}.", err=True)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        typer.echo("Interrupted; nothing was written.", err=True)
+        raise typer.Exit(130) from None
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lsmdp {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def check(
+    kernel: Kernel,
+    normalise: Normalise = False,
+    largest_class: LargestClass = False,
+    teleport: Teleport = 0.0,
+    lazy: Lazy = 0.0,
+    as_json: Json = False,
+) -> None:
+    """Say which assumptions hold for a kernel; exit code 1 if one fails."""
+    with complaints():
+        from lsmdp.checkup import examine
+        from lsmdp.sources import read_model
+
+        lmdp = read_model(kernel, normalise=normalise, largest_class=largest_class, teleport=teleport, lazy=lazy)
+        checkup = examine(lmdp)
+        if as_json:
+            _print_json(checkup.to_dict())
+        else:
+            typer.echo(str(checkup))
+    raise typer.Exit(0 if checkup.ok else 1)
+
+
+@app.command()
+def solve(
+    kernel: Kernel,
+    cost: Cost,
+    tol: Tol = 1e-10,
+    temperature: Temperature = 1.0,
+    out: Out = None,
+    normalise: Normalise = False,
+    largest_class: LargestClass = False,
+    teleport: Teleport = 0.0,
+    lazy: Lazy = 0.0,
+    as_json: Json = False,
+) -> None:
+    """Find the least average cost and its policy, with proof."""
+    with complaints():
+        if out is not None:
+            _require_writable(out)
+        from lsmdp.perron import solve as solve_model
+        from lsmdp.sources import read_cost, read_model
+
+        lmdp = read_model(
+            kernel,
+            normalise=normalise,
+            largest_class=largest_class,
+            teleport=teleport,
+            lazy=lazy,
+            temperature=temperature,
+        )
+        try:
+            solution = solve_model(lmdp, read_cost(cost, lmdp), tol=tol)
+        except ConvergenceError as failure:
+            if failure.solution is not None:
+                _show(failure.solution, as_json)
+            raise
+        if out is not None:
+            _save(out, solution)
+        _show(solution, as_json, out)
+
+
+@app.command()
+def demo() -> None:
+    """Solve a small built-in map with walls and show the answer."""
+    with complaints():
+        from rich.console import Console
+
+        from lsmdp.makers import grid
+        from lsmdp.perron import solve as solve_model
+        from lsmdp.terminal import pictures, solution_table
+
+        lmdp = grid(len(DEMO_MAP), len(DEMO_MAP[0]), walls=DEMO_MAP)
+        rows_and_columns = lmdp.positions.astype(int).tolist()
+        solution = solve_model(lmdp, [DEMO_COST[DEMO_MAP[row][column]] for row, column in rows_and_columns])
+        console = Console(highlight=False)
+        console.print(DEMO_STORY)
+        console.print(
+            pictures(console, lmdp, {"value v: cost to come": solution.v, "where it lives: mu": solution.stationary})
+        )
+        console.print(solution_table(solution))
+        console.print("Next: lsmdp check grid:30x30, then lsmdp solve grid:30x30 --cost hill")
+
+
+DEMO_COST = {"G": 0.0, ".": 0.1, "~": 1.0}
+DEMO_STORY = """\
+A random walker in six rooms pays 0 a step at home (bottom right), 1 in the
+mud and 0.1 elsewhere. Steering costs the KL divergence from the random walk.
+The best trade-off:"""
+DEMO_MAP = [
+    "...........#...........#............",
+    "...........#...........#............",
+    "...........#...........#............",
+    "...........................~~.......",
+    "...........#...........#...~~.......",
+    "...........#...........#............",
+    "####.###########.#############.#####",
+    "...........#...~~~~....#............",
+    "...........#...~~~~....#............",
+    "...............~~~~.................",
+    "...........#...~~~~....#............",
+    "...........#...........#.........GG.",
+    "...........#...........#.........GG.",
+    "...........#...........#............",
+]
+
+
+def _show(solution: Solution, as_json: bool, out: Path | None = None) -> None:
+    if as_json:
+        return _print_json(solution.to_dict())
+    from rich.console import Console
+
+    from lsmdp.terminal import pictures, solution_table
+
+    console = Console(highlight=False)
+    console.print(solution_table(solution))
+    if solution.lmdp.grid_shape is not None:
+        console.print(pictures(console, solution.lmdp, {"value v": solution.v}))
+    if out is not None:
+        console.print(f"v, mu and the policy are in {out}", markup=False, soft_wrap=True)
+
+
+def _print_json(content: dict[str, Any]) -> None:
+    typer.echo(json.dumps(content, allow_nan=False))
+
+
+def _require_writable(out: Path) -> None:
+    """Raise before the work is done, rather than after, where its result could not be kept."""
+    if out.suffix != ".npz":
+        raise SpecError(f'"{out}" does not end in .npz, the only format of --out. Write for example {out.stem}.npz.')
+    if out.is_dir():
+        raise SpecError(f'"{out}" is a folder. Name a file with --out.')
+    with _temporary(out):
+        pass
+
+
+def _save(out: Path, solution: Solution) -> None:
+    """All of the solution or nothing: written beside its place, then moved there."""
+    import numpy as np
+
+    Q = solution.policy.matrix()
+    arrays = {
+        "v": solution.v,
+        "mu": solution.stationary,
+        "Q_data": Q.data,
+        "Q_indices": Q.indices,
+        "Q_indptr": Q.indptr,
+    }
+    with _temporary(out) as path:
+        with path.open("wb") as stream:
+            np.savez(stream, **arrays)
+        os.replace(path, out)
+
+
+@contextmanager
+def _temporary(out: Path) -> Iterator[Path]:
+    path = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        path.touch(exist_ok=False)
+        yield path
+    except OSError as refused:
+        raise SpecError(f'"{out}" cannot be written: {refused.strerror}. Choose another place with --out.') from None
+    finally:
+        if path.parent.is_dir():
+            path.unlink(missing_ok=True)

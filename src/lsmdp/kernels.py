@@ -1,0 +1,217 @@
+"""Compiled loops over the states; nothing else in lsmdp may loop over them.
+
+All of them read P once, row by row, as CSR arrays. ``u`` is always a value function in units of the temperature,
+u = v / temperature, and every row is scaled by its own smallest successor value m(x) = min_{P(x,y)>0} u(y), so
+that e^{-(u(y) - m(x))} lies in (0, 1] and at least one of them is 1: no span of u can underflow a row.
+
+**Rounding of the residual.** ``residual`` computes r = Bv - v and encloses it. With unit roundoff e, k entries in
+the row and s = sum_y P(x,y) exp(-(v(y) - m)/T): each exponent d = (v(y) - m)/T carries a relative error 2e, exp at
+most 2e (1 ulp), the product e and the sum (k - 1)e, so that s is off by the factor 1 + (k + 2)e + 2e E[d], where
+E[d] <= -log s is the mean of d under the weights P exp(-d)/s (their relative entropy to P is -E[d] - log s >= 0).
+Together with the logarithm, the product by T, a row of P that sums to 1 only within 2ke, and the three last
+additions:
+
+    |error of r(x)| <= e [ T (3k + 2 + 5 log(1/s)) + |m - v(x)| + |c(x) + m - v(x)| + |r(x)| ].
+
+The loop uses 2e in place of e, which also covers the products of errors and an exp of 3 ulp.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lsmdp.arrays import CSR, EPS, Floats, read_only
+
+Arrays = tuple[Any, Any, Any]
+
+
+def rows(P: CSR) -> Arrays:
+    """The arrays of P as the loops read them: unsigned (no wrap-around checks) and read-only."""
+    unsigned = np.uint32 if P.indices.itemsize == 4 else np.uint64
+    return P.indptr.view(unsigned), P.indices.view(unsigned), P.data
+
+
+def residual(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Floats, float, float]:
+    """r = Bv - v with bounds (lo, hi) on all of its entries, the rounding of this very computation included."""
+    r = np.empty(v.size)
+    lo, hi = _residual(*rows(P), read_only(c.view()), read_only(v.view()), temperature, EPS, r)
+    return r, lo, hi
+
+
+def policy_weights(P: CSR, u: Floats) -> Floats:
+    """The entries of Q_v aligned with P's (eq:optQ)."""
+    out = np.empty(P.nnz)
+    _policy_weights(*rows(P), read_only(u.view()), out)
+    return out
+
+
+def push(P: CSR, u: Floats, p: Floats) -> Floats:
+    """p Q_v, the law of the next state."""
+    out = np.zeros(u.size)
+    _push(*rows(P), read_only(u.view()), read_only(p.view()), out)
+    return out
+
+
+def expect(P: CSR, u: Floats, f: Floats) -> Floats:
+    """Q_v f, the expectation of f after one step, for each state."""
+    out = np.empty(u.size)
+    _expect(*rows(P), read_only(u.view()), read_only(f.view()), out)
+    return out
+
+
+def control_cost(P: CSR, u: Floats) -> Floats:
+    """KL(Q_v(.|x) || P(.|x)) for each state, in nats (not multiplied by the temperature)."""
+    out = np.empty(u.size)
+    _control_cost(*rows(P), read_only(u.view()), out)
+    return out
+
+
+def power_step(arrays: Arrays, g: Floats, z: Floats, scale: float, out: Floats) -> tuple[float, float, float]:
+    """out = scale * g * (A z) in one pass; returns the extremes of g * (A z) / z and the smallest entry of out."""
+    lo, hi, smallest = _power_step(*arrays, g, z, scale, out)
+    return lo, hi, smallest
+
+
+def lower_to_paths(PT: CSR, log_P: Floats, c: Floats, lambda_low: float, v: Floats) -> Floats:
+    """The largest function below v with f(x) <= f(y) + max(0, c(x) - lambda_low - log P(x,y)) for every move.
+
+    ``PT`` is the transpose of P as CSR and ``log_P`` the logarithms of its entries. One run of Dijkstra's algorithm.
+    """
+    out = v.copy()
+    indptr, indices, _ = rows(PT)
+    _lower_to_paths(indptr, indices, log_P, read_only(c.view()), lambda_low, np.argsort(v), out)
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def _residual(
+    indptr: Any, indices: Any, data: Any, c: Any, v: Any, temperature: float, eps: float, r: Any
+) -> tuple[float, float]:
+    lo, hi = np.inf, -np.inf
+    for x in range(v.size):
+        m = np.inf
+        for p in range(indptr[x], indptr[x + 1]):
+            m = min(m, v[indices[p]])
+        s = 0.0
+        for p in range(indptr[x], indptr[x + 1]):
+            s += data[p] * np.exp(-(v[indices[p]] - m) / temperature)
+        surprise = -np.log(s)
+        step = m - v[x]
+        value = (c[x] + step) + temperature * surprise  # eq:bellman_V
+        entries = indptr[x + 1] - indptr[x]
+        error = eps * (
+            temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(c[x] + step) + abs(value)
+        )
+        r[x] = value
+        lo = min(lo, value - error)
+        hi = max(hi, value + error)
+    return lo, hi
+
+
+@njit(cache=True, error_model="numpy")
+def _policy_weights(indptr: Any, indices: Any, data: Any, u: Any, out: Any) -> None:
+    for x in range(u.size):
+        m = np.inf
+        for p in range(indptr[x], indptr[x + 1]):
+            m = min(m, u[indices[p]])
+        s = 0.0
+        for p in range(indptr[x], indptr[x + 1]):
+            out[p] = data[p] * np.exp(m - u[indices[p]])
+            s += out[p]
+        for p in range(indptr[x], indptr[x + 1]):
+            out[p] /= s  # eq:optQ
+
+
+@njit(cache=True, error_model="numpy")
+def _push(indptr: Any, indices: Any, data: Any, u: Any, law: Any, out: Any) -> None:
+    for x in range(u.size):
+        if law[x] == 0.0:
+            continue
+        m = np.inf
+        for p in range(indptr[x], indptr[x + 1]):
+            m = min(m, u[indices[p]])
+        s = 0.0
+        for p in range(indptr[x], indptr[x + 1]):
+            s += data[p] * np.exp(m - u[indices[p]])
+        share = law[x] / s
+        for p in range(indptr[x], indptr[x + 1]):
+            out[indices[p]] += share * data[p] * np.exp(m - u[indices[p]])
+
+
+@njit(cache=True, error_model="numpy")
+def _expect(indptr: Any, indices: Any, data: Any, u: Any, f: Any, out: Any) -> None:
+    for x in range(u.size):
+        m = np.inf
+        for p in range(indptr[x], indptr[x + 1]):
+            m = min(m, u[indices[p]])
+        s, mean = 0.0, 0.0
+        for p in range(indptr[x], indptr[x + 1]):
+            weight = data[p] * np.exp(m - u[indices[p]])
+            s += weight
+            mean += weight * f[indices[p]]
+        out[x] = mean / s
+
+
+@njit(cache=True, error_model="numpy")
+def _control_cost(indptr: Any, indices: Any, data: Any, u: Any, out: Any) -> None:
+    for x in range(u.size):
+        m = np.inf
+        for p in range(indptr[x], indptr[x + 1]):
+            m = min(m, u[indices[p]])
+        s, mean = 0.0, 0.0
+        for p in range(indptr[x], indptr[x + 1]):
+            d = u[indices[p]] - m
+            weight = data[p] * np.exp(-d)
+            s += weight
+            mean += weight * d
+        out[x] = max(-mean / s - np.log(s), 0.0)
+
+
+@njit(cache=True, error_model="numpy")
+def _power_step(
+    indptr: Any, indices: Any, data: Any, g: Any, z: Any, scale: float, out: Any
+) -> tuple[float, float, float]:
+    lo, hi, smallest = np.inf, 0.0, np.inf
+    for x in range(z.size):
+        s = 0.0
+        for p in range(indptr[x], indptr[x + 1]):
+            s += data[p] * z[indices[p]]
+        s *= g[x]
+        ratio = s / z[x]
+        lo = min(lo, ratio)
+        hi = max(hi, ratio)
+        s *= scale
+        out[x] = s
+        smallest = min(smallest, s)
+    return lo, hi, smallest
+
+
+@njit(cache=True, error_model="numpy")
+def _lower_to_paths(indptr: Any, indices: Any, log_P: Any, c: Any, lambda_low: float, ascending: Any, v: Any) -> None:
+    """Settle states in ascending order of value: those never lowered from the sorted list, the others from a heap."""
+    settled = np.zeros(v.size, dtype=np.bool_)
+    heap = [(0.0, np.int64(0))]
+    heap.pop()
+    at = 0
+    while True:
+        while at < v.size and settled[ascending[at]]:
+            at += 1
+        if at < v.size and (len(heap) == 0 or v[ascending[at]] <= heap[0][0]):
+            y = np.int64(ascending[at])
+        elif len(heap) > 0:
+            y = heapq.heappop(heap)[1]
+        else:
+            break
+        if settled[y]:
+            continue
+        settled[y] = True
+        for p in range(indptr[y], indptr[y + 1]):
+            x = np.int64(indices[p])
+            through = v[y] + max(0.0, c[x] - lambda_low - log_P[p])
+            if through < v[x]:
+                v[x] = through
+                heapq.heappush(heap, (through, x))

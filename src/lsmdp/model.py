@@ -1,0 +1,312 @@
+"""The model: a checked passive dynamics P, with labels, positions and a temperature.
+
+A linearly solvable MDP is a Markov chain P on n states that a controller may replace by any kernel Q with
+the support of P. In state x it pays c(x) + temperature * KL(Q(.|x) || P(.|x)) per step. The paper is
+temperature 1; only the ratio c / temperature matters for the policy.
+
+An :class:`LMDP` never changes. The methods ``largest_class``, ``teleport`` and ``lazy`` return new models;
+they are the ways on when real input is not ideal.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from lsmdp.arrays import (
+    CSR,
+    Floats,
+    Ints,
+    as_weights,
+    into_kernel,
+    name_state,
+    read_only,
+    require_row_sums,
+    row_sums,
+)
+from lsmdp.chain import largest_class as largest_class_of
+from lsmdp.chain import strong_classes
+from lsmdp.errors import AssumptionError, ModelError
+
+if TYPE_CHECKING:
+    from lsmdp.elimination import Plan
+
+DENSE_LIMIT = 25_000_000  # entries of the largest P that teleport may fill in (200 MB)
+SPARSEST_GRID = 100  # cells per state beyond which whole positions are no longer read as a grid
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LMDP:
+    """A linearly solvable MDP: passive dynamics P, optional labels, and the weight of the control cost.
+
+    P may be an array or any scipy sparse matrix; it is kept as a read-only CSR array. ``positions`` (n x 2)
+    places the states in the plane for pictures; whole numbers are read as (row, column) of a grid.
+    Where states were dropped, ``origin[x]`` is the row of state x in the matrix that the model came from and
+    ``origin_n`` the number of rows of that matrix.
+    """
+
+    P: CSR
+    labels: Sequence[str] | None = None
+    temperature: float = 1.0
+    positions: Any = field(default=None, kw_only=True)
+    name: str = field(default="", kw_only=True)
+    origin: Any = field(default=None, kw_only=True)
+    origin_n: int | None = field(default=None, kw_only=True)
+    normalise: InitVar[bool] = field(default=False, kw_only=True)
+
+    def __post_init__(self, normalise: bool) -> None:
+        def keep(attribute: str, value: object) -> None:
+            object.__setattr__(self, attribute, value)
+
+        weights = as_weights(self.P)
+        n = int(weights.shape[0])
+        keep("labels", _as_labels(self.labels, n))
+        keep("P", into_kernel(weights, normalise=normalise, labels=self.labels))
+        keep("temperature", _as_temperature(self.temperature))
+        keep("positions", _as_positions(self.positions, n))
+        if self.origin is not None:
+            origin = np.array(self.origin, dtype=np.int64)
+            if origin.shape != (n,) or self.origin_n is None or not ((origin >= 0) & (origin < self.origin_n)).all():
+                raise ModelError(f"origin must hold {n} row numbers below origin_n = {self.origin_n}, one per state.")
+            keep("origin", read_only(origin))
+
+    @classmethod
+    def repaired(
+        cls,
+        weights: Any,
+        labels: Sequence[str] | None = None,
+        temperature: float = 1.0,
+        *,
+        normalise: bool = False,
+        largest_class: bool = False,
+        teleport: float = 0.0,
+        lazy: float = 0.0,
+        positions: Any = None,
+        name: str = "",
+    ) -> LMDP:
+        """A model from a matrix that may not be a kernel yet: the command line's flags, in their order.
+
+        Dead ends (zero rows) survive only until ``largest_class`` drops them or ``teleport`` gives them
+        somewhere to go; what is left must be a kernel, or be made one by ``normalise``.
+        """
+        matrix = as_weights(weights)
+        n = int(matrix.shape[0])
+        labels = _as_labels(labels, n)
+        positions = _as_positions(positions, n)
+        origin: Ints | None = None
+        if largest_class:
+            keep = largest_class_of(matrix)
+            if not normalise:
+                require_row_sums(row_sums(matrix)[keep], keep, labels)
+            if keep.size < n:
+                matrix, origin, normalise = _restrict(matrix, keep, labels), keep, True
+                labels = _labels_of(labels, keep)
+                positions = None if positions is None else positions[keep]
+        if teleport:
+            matrix = _spread_dead_ends(matrix)
+        model = cls(
+            matrix,
+            labels,
+            temperature,
+            positions=positions,
+            name=name,
+            origin=origin,
+            origin_n=None if origin is None else n,
+            normalise=normalise,
+        )
+        if teleport:
+            model = model.teleport(teleport)
+        return model.lazy(lazy) if lazy else model
+
+    @property
+    def n(self) -> int:
+        """Number of states."""
+        return int(self.P.shape[0])
+
+    @property
+    def nnz(self) -> int:
+        """Number of possible moves (positive entries of P)."""
+        return int(self.P.nnz)
+
+    @cached_property
+    def grid_shape(self) -> tuple[int, int] | None:
+        """(rows, columns) where the positions are the cells of a grid, else None."""
+        if self.positions is None or (self.positions < 0).any() or (self.positions != np.floor(self.positions)).any():
+            return None
+        rows, cols = (int(side) + 1 for side in self.positions.max(axis=0))
+        if rows * cols > SPARSEST_GRID * self.n:
+            return None
+        taken = np.zeros((rows, cols), dtype=bool)
+        taken[tuple(self.positions.astype(np.int64).T)] = True
+        return (rows, cols) if np.count_nonzero(taken) == self.n else None
+
+    def name_of(self, state: int) -> str:
+        """How messages speak of a state: ``state 26 "769806"``."""
+        return name_state(state, self.labels)
+
+    @cached_property
+    def is_irreducible(self) -> bool:
+        """Whether every state can be reached from every other (the first half of ass:irred)."""
+        return strong_classes(self.P)[0] == 1
+
+    @cached_property
+    def elimination_plan(self) -> Plan:
+        """In which order P's pattern is best eliminated, and what that would cost; found once per model."""
+        from lsmdp.elimination import plan
+
+        return plan(self.P)
+
+    def require_irreducible(self) -> None:
+        """Raise an :class:`AssumptionError` that names what cannot be reached, unless P is irreducible."""
+        if self.is_irreducible:
+            return
+        inside = np.zeros(self.n, dtype=bool)
+        inside[largest_class_of(self.P)] = True
+        outside = np.flatnonzero(~inside)
+        names = ", ".join(self.name_of(int(state)) for state in outside[:3])
+        more = f" and {outside.size - 3} more" if outside.size > 3 else ""
+        raise AssumptionError(
+            f"P is not irreducible (ass:irred): {outside.size} of {self.n} states cannot both reach and be reached "
+            f"from the others ({names}{more}). Drop them with largest_class() (--largest-class), or mix in a small "
+            "chance of going anywhere with teleport(0.01) (--teleport 0.01)."
+        )
+
+    def largest_class(self) -> LMDP:
+        """The chain watched on its largest strongly connected class, labels and positions kept.
+
+        Moves that leave the class are dropped and the rows divided by what remains. Where the model had no
+        labels, the kept states are labelled by their former numbers.
+        """
+        keep = largest_class_of(self.P)
+        if keep.size == self.n:
+            return self
+        return LMDP(
+            _restrict(self.P, keep, self.labels),
+            _labels_of(self.labels, keep),
+            self.temperature,
+            positions=None if self.positions is None else self.positions[keep],
+            name=self.name,
+            origin=keep if self.origin is None else self.origin[keep],
+            origin_n=self.n if self.origin is None else self.origin_n,
+            normalise=True,
+        )
+
+    def teleport(self, eps: float, to: Sequence[int] | None = None) -> LMDP:
+        """(1 - eps) P + eps U: from anywhere, jump to a uniformly drawn state (of ``to``) with probability eps."""
+        _check_share(eps, "teleport")
+        targets = np.arange(self.n) if to is None else np.unique(np.asarray(to, dtype=np.int64))
+        if not targets.size or targets[0] < 0 or targets[-1] >= self.n:
+            raise ModelError(
+                f"teleport lands on {to}, but the states are 0 to {self.n - 1}. Name at least one of them."
+            )
+        _require_room(self.n, targets.size)
+        jump = _equal_rows(np.full(targets.size, eps / targets.size), targets, self.n)
+        return self._with_kernel((1.0 - eps) * self.P + jump)
+
+    def lazy(self, eps: float) -> LMDP:
+        """(1 - eps) P + eps I: stay put with probability eps more. Makes every chain aperiodic."""
+        _check_share(eps, "lazy")
+        return self._with_kernel((1.0 - eps) * self.P + eps * sparse.eye_array(self.n, format="csr"))
+
+    def _with_kernel(self, P: CSR) -> LMDP:
+        return LMDP(
+            P,
+            self.labels,
+            self.temperature,
+            positions=self.positions,
+            name=self.name,
+            origin=self.origin,
+            origin_n=self.origin_n,
+        )
+
+    def __repr__(self) -> str:
+        title = f"{self.name}: " if self.name else ""
+        heat = "" if self.temperature == 1.0 else f", temperature {self.temperature:g}"
+        return f"LMDP({title}{self.n:,} states, {self.nnz:,} moves{heat})"
+
+
+def _as_labels(labels: Sequence[str] | None, n: int) -> tuple[str, ...] | None:
+    if labels is None:
+        return None
+    names = tuple(str(label) for label in labels)
+    if len(names) != n:
+        raise ModelError(f"there are {len(names)} labels for {n} states. Give one label per state.")
+    if len(set(names)) != n:
+        twice = Counter(names).most_common(1)[0][0]
+        raise ModelError(f'the label "{twice}" stands for more than one state. Labels must differ.')
+    return names
+
+
+def _as_temperature(temperature: Any) -> float:
+    try:
+        number = float(temperature)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not 0.0 < number < float("inf"):
+        raise ModelError(
+            f"the temperature is {temperature}. It weighs the control cost and must be a positive number; "
+            "the paper's value is 1."
+        )
+    return number
+
+
+def _as_positions(positions: Any, n: int) -> Floats | None:
+    if positions is None:
+        return None
+    try:
+        points = np.array(positions, dtype=np.float64)
+    except (TypeError, ValueError):
+        points = np.empty(0)
+    if points.shape != (n, 2) or not np.isfinite(points).all():
+        raise ModelError(f"positions must be {n} x 2 finite numbers, one point per state.")
+    read_only(points)
+    return points
+
+
+def _labels_of(labels: Sequence[str] | None, keep: Ints) -> tuple[str, ...]:
+    return tuple(str(state) if labels is None else labels[state] for state in keep.tolist())
+
+
+def _restrict(weights: CSR, keep: Ints, labels: Sequence[str] | None) -> CSR:
+    inner = weights[keep][:, keep]
+    if not inner.nnz:
+        raise AssumptionError(
+            f"the largest class of P is {name_state(int(keep[0]), labels)} alone, which cannot stay put: no two "
+            "states lead to each other. Check the direction of the moves, or let every state jump anywhere with "
+            "teleport(0.01) (--teleport 0.01)."
+        )
+    return inner
+
+
+def _check_share(eps: float, what: str) -> None:
+    if not 0.0 < eps < 1.0:
+        raise ModelError(f"{what} takes a probability strictly between 0 and 1, not {eps}. A usual value is 0.01.")
+
+
+def _require_room(n: int, landings: int) -> None:
+    if n * landings > DENSE_LIMIT:
+        raise ModelError(
+            f"teleport to all {landings:,} states would fill P with {n * landings:.2g} entries; at most "
+            f"{DENSE_LIMIT:.2g} are filled in. Keep P sparse: use largest_class() (--largest-class), or name a few "
+            "landing states with teleport(eps, to=[...])."
+        )
+
+
+def _spread_dead_ends(weights: CSR) -> CSR:
+    """The same weights, with dead ends (zero rows) that move anywhere."""
+    n = int(weights.shape[0])
+    _require_room(n, n)
+    dead = row_sums(weights) == 0.0
+    count = int(np.count_nonzero(dead))
+    starts = np.concatenate(([0], np.cumsum(n * dead)))
+    return weights + sparse.csr_array((np.full(n * count, 1.0 / n), np.tile(np.arange(n), count), starts), shape=(n, n))
+
+
+def _equal_rows(chances: Floats, targets: Ints, n: int) -> CSR:
+    return sparse.csr_array((np.tile(chances, n), np.tile(targets, n), np.arange(n + 1) * targets.size), shape=(n, n))

@@ -1,0 +1,98 @@
+"""The solver: from a model and a cost to an answer that certifies itself.
+
+The optimal average cost lambda and the value function v satisfy the Bellman equation (eq:bellman_V)
+
+    v(x) + lambda = c(x) - T log sum_y P(x,y) e^{-v(y)/T},
+
+that is, e^{-lambda/T} is the Perron root of diag(e^{-c/T}) P and z = e^{-v/T} its eigenvector (eq:bellman_Z). ``solve``
+works with v, never with z alone, so that no span of v underflows; divides by the temperature T first; and ends by
+evaluating the certificate of problem.py on the very v that it returns.
+
+One file per method, all behind the protocol of problem.py: power.py, direct.py, dense.py, krylov.py (the last three
+share newton.py), and auto.py, which chooses.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from lsmdp import kernels
+from lsmdp.arrays import Floats, as_cost, as_value, read_only
+from lsmdp.errors import ConvergenceError, SpecError
+from lsmdp.model import LMDP
+from lsmdp.perron.auto import Auto
+from lsmdp.perron.dense import Dense
+from lsmdp.perron.direct import Direct
+from lsmdp.perron.krylov import Krylov
+from lsmdp.perron.power import Power
+from lsmdp.perron.problem import Attempt, Method, Problem
+from lsmdp.perron.solution import Solution
+
+__all__ = ["Attempt", "Auto", "Dense", "Direct", "Krylov", "Method", "Power", "Problem", "Solution", "solve"]
+
+
+def solve(
+    lmdp: LMDP,
+    c: Any,
+    *,
+    tol: float = 1e-10,
+    solver: Method | None = None,
+    start: Solution | Any = None,
+    throw: bool = True,
+) -> Solution:
+    """The optimal average cost of ``lmdp`` under the cost c, with bounds at most ``tol`` apart.
+
+    ``start`` is a value function or an earlier :class:`Solution` to begin from. Where no certificate of width ``tol`` is
+    found, a :class:`ConvergenceError` carries the best solution so far; with ``throw=False`` it is returned, and its
+    ``certified`` is False. P must be irreducible (an AssumptionError names the states that are cut off); a periodic P
+    is fine here.
+    """
+    if not 0.0 < tol < float("inf"):
+        raise SpecError(f"tol is {tol}. It is the width of the bounds on the average cost and must be positive.")
+    began = time.perf_counter()
+    c = as_cost(c, lmdp.n)
+    lmdp.require_irreducible()
+    method = Auto() if solver is None else solver
+    T = lmdp.temperature
+    # a tenth of the tolerance is kept for the change of units
+    attempt = method.run(Problem(lmdp, read_only(c / T)), _start(start, lmdp), 0.9 * tol / T)
+    v = read_only(T * attempt.v - T * attempt.v.min())
+    _, lo, hi = kernels.residual(lmdp.P, c, v, T)
+    certified = hi - lo <= tol
+    solution = Solution(
+        lmdp=lmdp,
+        c=c,
+        v=v,
+        bounds=(lo, hi),
+        certified=certified,
+        status=_status(hi - lo, tol, c, certified),
+        solver=attempt.how or method.name,
+        iterations=attempt.steps,
+        seconds=time.perf_counter() - began,
+    )
+    if throw and not certified:
+        raise ConvergenceError(f"{solution.status} (solver: {solution.solver})", solution)
+    return solution
+
+
+def _start(start: Solution | Any, lmdp: LMDP) -> Floats:
+    if start is None:
+        return np.zeros(lmdp.n)
+    v = start.v if isinstance(start, Solution) else as_value(start, lmdp.n)
+    if v.size != lmdp.n:
+        raise SpecError(f"start has {v.size} values, but the model has {lmdp.n} states.")
+    return np.asarray((v - v.min()) / lmdp.temperature)
+
+
+def _status(gap: float, tol: float, c: Floats, certified: bool) -> str:
+    if certified:
+        return f"certified: the average cost and the policy are optimal within {gap:.2g} (asked: {tol:.2g})"
+    size = float(np.abs(c).max())
+    rounding = f"; costs of size {size:.2g} leave little below {1e-14 * size:.1g} in double precision" if size > 1e3 else ""
+    return (
+        f"not certified: the bounds on the average cost stayed {gap:.2g} apart (asked: {tol:.2g}){rounding}. "
+        "Ask for a wider tol, or start from the solution of a similar problem"
+    )

@@ -1,0 +1,55 @@
+"""Newton's method with sparse state reduction: for roads, grids, rings, and anything small.
+
+The factors are free of subtractions (elimination.py), so that the steps are accurate however rarely the chain leaves a
+region. The reference state, where d = 0, is kept where the chain actually lives: at the largest entry of mu.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lsmdp.arrays import Floats
+from lsmdp.elimination import Plan, eliminate
+from lsmdp.errors import ConvergenceError
+from lsmdp.perron.newton import newton
+from lsmdp.perron.problem import Attempt, Problem
+
+VISITED = 0.01  # the reference may be this much rarer than the commonest state
+
+
+@dataclass(frozen=True)
+class Direct:
+    """Policy iteration with sparse elimination."""
+
+    max_steps: int = 100
+    name = "direct"
+
+    def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
+        """Iterate from v; gives v back unchanged where the elimination would fill in too much."""
+        if problem.plan.entries is None:
+            _, lo, hi = problem.residual(v)
+            return Attempt(v, lo, hi, 0)
+        reference = int(np.argmin(v if np.ptp(v) > 0 else problem.c))
+        return newton(problem, v, tol, _StateReduction(problem.plan.with_last(reference)), self.max_steps)
+
+
+@dataclass
+class _StateReduction:
+    plan: Plan
+
+    def poisson(self, weights: Floats, r: Floats) -> Floats | None:
+        try:
+            factors = eliminate(self.plan, weights)
+            mu = factors.stationary()
+            if mu[self.plan.last] < VISITED * mu.max():
+                self.plan = self.plan.with_last(int(mu.argmax()))
+                factors = eliminate(self.plan, weights)
+                mu = factors.stationary()
+        except ConvergenceError:
+            return None
+        return factors.solve(r - mu @ r)
+
+    def euler(self, weights: Floats, r: Floats, eps: float) -> Floats | None:
+        return eliminate(self.plan, weights, np.full(r.size, eps)).solve(r)

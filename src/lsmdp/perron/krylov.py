@@ -1,0 +1,64 @@
+"""Newton's method with GMRES: for graphs that neither mix fast nor can be eliminated.
+
+Each system needs only products with Q. A few slow modes (nearly decomposable, nearly periodic chains) are outlying
+eigenvalues, which a Krylov space removes one dimension each, where the power method would take 1/(1 - |m|) steps for
+them. The singular Poisson equation is solved as (I - Q + 1 w^T) d = r: multiplying by mu shows w.d = mu.r, so that d
+solves the equation whatever law w is taken; the present guess of mu keeps it well conditioned.
+
+The solves are inexact: the certificate, not the solver, decides when to stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from lsmdp.arrays import CSR, Floats
+from lsmdp.perron.newton import newton
+from lsmdp.perron.problem import Attempt, Problem
+
+ACCURACY = 1e-9  # relative, in the Euclidean norm: what a slow mode contributes to the residual is small
+CYCLES = 8
+
+
+@dataclass(frozen=True)
+class Krylov:
+    """Policy iteration with GMRES."""
+
+    max_steps: int = 60
+    name = "krylov"
+
+    def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
+        """Iterate from v."""
+        return newton(problem, v, tol, _Gmres(problem.P), self.max_steps)
+
+
+@dataclass
+class _Gmres:
+    P: CSR
+
+    def poisson(self, weights: Floats, r: Floats) -> Floats | None:
+        Q = self._kernel(weights)
+        law = np.full(r.size, 1.0 / r.size)
+        for _ in range(4):
+            law = law @ Q
+        return _gmres(lambda d: d - Q @ d + law @ d, r)
+
+    def euler(self, weights: Floats, r: Floats, eps: float) -> Floats | None:
+        Q = self._kernel(weights)
+        return _gmres(lambda d: (1.0 + eps) * d - Q @ d, r)
+
+    def _kernel(self, weights: Floats) -> CSR:
+        return sparse.csr_array((weights, self.P.indices, self.P.indptr), shape=self.P.shape)
+
+
+def _gmres(product: Callable[[Floats], Floats], b: Floats) -> Floats:
+    from scipy.sparse.linalg import LinearOperator, gmres
+
+    restart = 50 if b.size <= 200_000 else 12  # the basis is restart vectors of n numbers
+    operator = LinearOperator((b.size, b.size), matvec=product, dtype=np.float64)
+    d, _ = gmres(operator, b, rtol=ACCURACY, restart=restart, maxiter=CYCLES)
+    return np.asarray(d)

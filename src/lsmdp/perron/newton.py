@@ -1,0 +1,82 @@
+"""Policy iteration with a time step: Newton's method on v + lambda = Bv, made global.
+
+With Q = Q_v and r = Bv - v, Howard's policy iteration solves the Poisson equation (I - Q) d = r - mu.r and sets
+v <- v + d. It is Newton's method: quadratic near the solution. Far from it two things go wrong in floating point,
+and each has its cure.
+
+1. *Wells.* Where Q leaves a region once in 10^100 steps, d is of that size and all local information is lost. Cure: a
+   time step. ((1 + eps) I - Q) d = r - const is one implicit Euler step of length 1/eps for dv/dt = Bv - v - lambda; with
+   eps = gap / REACH it satisfies span(d) <= REACH and is policy iteration for all but the deepest wells. As the gap
+   closes, eps vanishes with it, and the convergence is superlinear again.
+
+2. *Overshoot.* B is concave, so that a long step leaves cliffs in v that later steps wear down only slowly. But the
+   solution obeys, for every possible move, v(x) - v(y) <= c(x) - lambda - log P(x,y) (take y for sure), hence the same
+   with any proven lower bound in place of lambda. One run of Dijkstra's algorithm lowers v to the largest function that
+   obeys all of these. Afterwards r >= lambda_low + log p_min: the overshoot is gone.
+
+The linear systems are solved by whoever is asked to: sparse state reduction (direct.py), LAPACK (dense.py) or GMRES
+(krylov.py), behind the two functions of :class:`Evaluator`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from lsmdp import kernels
+from lsmdp.arrays import Floats
+from lsmdp.perron.problem import Attempt, Problem
+
+REACH = 1e6  # longest step in v that keeps ten digits of what is local
+NEAR = 0.1  # below this gap, pure policy iteration is tried first
+CLOSE = 1e-6  # below this gap,
+STALLED = 0.9  # three steps that leave this much of it mean that rounding has the last word
+SMOOTHING = 2  # Bellman steps v <- Bv after each Newton step: they never widen the gap, and damp what a solve left
+FAR = 1.0  # a step longer than this may overshoot
+
+
+class Evaluator(Protocol):
+    """Solves the two linear systems of policy iteration for the kernel with these weights (aligned with P)."""
+
+    def poisson(self, weights: Floats, r: Floats) -> Floats | None:
+        """d with (I - Q) d = r - mu.r, up to a constant; None where that is out of reach."""
+
+    def euler(self, weights: Floats, r: Floats, eps: float) -> Floats | None:
+        """d with ((1 + eps) I - Q) d = r, up to a constant; None where that is out of reach."""
+
+
+def newton(problem: Problem, v: Floats, tol: float, evaluator: Evaluator, max_steps: int) -> Attempt:
+    """Iterate until gap <= tol, until rounding stops the progress, or max_steps."""
+    r, lo, hi = problem.residual(v)
+    best = Attempt(v, lo, hi, 0)
+    lambda_low, stalled = lo, 0
+    for step in range(1, max_steps + 1):
+        if best.gap <= tol or stalled == 3:
+            break
+        d = _direction(problem, v, r, hi - lo, evaluator)
+        if d is None:
+            break
+        v = v + d
+        v -= v.min()
+        if np.ptp(d) > FAR:
+            PT, log_P = problem.reversed_moves
+            v = kernels.lower_to_paths(PT, log_P, problem.c, lambda_low, v)
+        r, lo, hi = problem.residual(v)
+        for _ in range(SMOOTHING):
+            v = v + r
+            r, lo, hi = problem.residual(v)
+        lambda_low = max(lambda_low, lo)
+        stalled = stalled + 1 if hi - lo > STALLED * best.gap and best.gap < CLOSE else 0
+        best = Attempt(v, lo, hi, step) if hi - lo < best.gap else Attempt(best.v, best.lo, best.hi, step)
+    return best
+
+
+def _direction(problem: Problem, v: Floats, r: Floats, gap: float, evaluator: Evaluator) -> Floats | None:
+    weights = kernels.policy_weights(problem.P, v)
+    if gap <= NEAR:
+        d = evaluator.poisson(weights, r)
+        if d is not None and np.isfinite(d).all() and np.ptp(d) <= REACH:
+            return d
+    d = evaluator.euler(weights, r - (r.min() + r.max()) / 2, gap / REACH)
+    return d if d is not None and np.isfinite(d).all() else None

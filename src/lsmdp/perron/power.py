@@ -1,0 +1,96 @@
+"""Power steps: z <- G P z, one fused pass over P each.
+
+The extremes of the ratios (G P z)(x) / z(x) are e^{-lambda} from above and below, so that each step knows its own gap
+without a single logarithm. z = e^{-v} is held relative to a base: P itself while v spans at most a few
+hundred, otherwise the policy coordinates of a base v_0, where A = diag(e^{-r_0}) Q_{v_0} and z = 1 at the base. When z
+has drifted over 120 decades, the base is moved; nothing underflows.
+
+Where ten steps do not halve the gap, pairs of steps are averaged, z <- (A z + A A z)/2: an eigenvalue m of A (relative
+to the largest) then acts as (m + m^2)/2, which is 0 at m = -1 and below 1 in modulus at every other root of unity, so
+that periodic and nearly periodic chains converge as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+
+import numpy as np
+
+from lsmdp import kernels
+from lsmdp.arrays import Floats
+from lsmdp.perron.problem import Attempt, Problem
+
+PLAIN_SPAN = 150.0  # up to this span of v and of c, z = e^{-v} itself is a safe representation (65 decades)
+SMALLEST = 1e-120  # an entry of z below this moves the base; two more steps cost 130 decades at the most
+BLOCK = 10  # steps between two looks at the contraction
+
+
+@dataclass(frozen=True)
+class Power:
+    """The power method, in coordinates that cannot underflow."""
+
+    max_steps: int = 100_000
+    name = "power"
+
+    def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
+        """Iterate until the ratios agree within tol, or max_steps."""
+        steps, rate, averaging = 0, 1.0, False
+        target = tol
+        _, lo, hi = problem.residual(v)
+        best = Attempt(v, lo, hi, 0)
+        while best.gap > tol and steps < self.max_steps:
+            v, taken, rate, averaging = _walk(problem, v, target, self.max_steps - steps, averaging)
+            steps += taken
+            _, lo, hi = problem.residual(v)
+            if hi - lo < best.gap:
+                best = Attempt(v, lo, hi, steps, rate)
+            elif target < tol / 8 or taken == 0:
+                break  # the ratios agree, but rounding keeps the certificate wider than tol
+            target = target / 2 if taken < self.max_steps else target
+        return Attempt(best.v, best.lo, best.hi, steps, rate)
+
+
+def _walk(
+    problem: Problem, v: Floats, target: float, max_steps: int, averaging: bool
+) -> tuple[Floats, int, float, bool]:
+    """Steps on one base until the target, the end of the budget, or the need for a new base."""
+    base, arrays, g, z = _coordinates(problem, v)
+    if g is None:  # the residual itself spans hundreds: take Bellman steps until it does not
+        r, _, _ = problem.residual(v)
+        v = v + r
+        return v - v.min(), 1, 1.0, averaging
+    out, spare = np.empty_like(z), np.empty_like(z)
+    scale, steps, rate, smallest = 1.0, 0, 1.0, 1.0
+    gap_before = gap = float("inf")
+    while steps < max_steps and gap > target and smallest > SMALLEST:
+        lo, hi, smallest = kernels.power_step(arrays, g, z, scale, out)
+        steps += 1
+        gap, scale = log(hi / lo), 1.0 / sqrt(lo * hi)
+        if averaging and gap > target:
+            kernels.power_step(arrays, g, out, scale, spare)
+            steps += 1
+            out += spare
+            out /= out.max()
+            smallest = float(out.min())
+        z, out = out, z
+        if steps % BLOCK < 1 + averaging and gap > 0.0:
+            if gap_before < float("inf"):
+                rate = (gap / gap_before) ** (1.0 / BLOCK)
+                averaging = averaging or gap > gap_before / 2
+            gap_before = gap
+    v = base - np.log(z)
+    return v - v.min(), steps, rate, averaging
+
+
+def _coordinates(problem: Problem, v: Floats) -> tuple[Floats, kernels.Arrays, Floats | None, Floats]:
+    """(base, A, g, z) with v = base - log z and G P = diag(g) A in the coordinates of the base, up to a factor."""
+    indptr, indices, data = kernels.rows(problem.P)
+    if np.ptp(v) <= PLAIN_SPAN and np.ptp(problem.c) <= PLAIN_SPAN:
+        return np.zeros_like(v), (indptr, indices, data), np.exp(problem.c.min() - problem.c), np.exp(v.min() - v)
+    r, _, _ = problem.residual(v)
+    if np.ptp(r) > PLAIN_SPAN:
+        return v, (indptr, indices, data), None, v
+    weights = kernels.policy_weights(problem.P, v)
+    weights.flags.writeable = False
+    return v, (indptr, indices, weights), np.exp(r.min() - r), np.ones_like(v)

@@ -1,0 +1,90 @@
+"""What ``solve`` returns: an answer with its proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from lsmdp.arrays import CSR, Floats, freeze
+from lsmdp.model import LMDP
+from lsmdp.policy import Policy
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution:
+    """The optimal average cost within ``bounds``, and a policy that achieves it within the same bounds.
+
+    ``bounds`` were computed from ``v`` as it stands here, rounding included: whatever the solver did, the optimal average
+    cost and the average cost of ``policy`` both lie in them. ``v`` has minimum 0. ``status`` is a sentence.
+    """
+
+    lmdp: LMDP
+    c: Floats
+    v: Floats
+    bounds: tuple[float, float]
+    certified: bool
+    status: str
+    solver: str
+    iterations: int
+    seconds: float
+
+    @property
+    def average_cost(self) -> float:
+        """The middle of the bounds; off by at most half the gap."""
+        return self.bounds[0] + self.gap / 2
+
+    @property
+    def gap(self) -> float:
+        """Width of the bounds: how far the average cost and the policy can be from optimal."""
+        return self.bounds[1] - self.bounds[0]
+
+    @property
+    def value_span(self) -> float:
+        """max v - min v."""
+        return float(np.ptp(self.v))
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The policy Q_v (eq:optQ)."""
+        return Policy(self.lmdp, self.v)
+
+    @property
+    def stationary(self) -> Floats:
+        """mu, the long-run law of the state under the policy; also the gradient of the average cost in c."""
+        return self.policy.stationary()
+
+    @cached_property
+    def transition_measure(self) -> CSR:
+        """pi(x, y) = mu(x) Q(y|x), the long-run law of a move (sec:convex)."""
+        return freeze(sparse.csr_array(sparse.diags_array(self.stationary) @ self.policy.matrix()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        return {
+            "states": self.lmdp.n,
+            "entries": self.lmdp.nnz,
+            "average_cost": self.average_cost,
+            "bounds": list(self.bounds),
+            "gap": self.gap,
+            "value_span": self.value_span,
+            "solver": self.solver,
+            "iterations": self.iterations,
+            "seconds": self.seconds,
+            "status": self.status,
+        }
+
+    def __str__(self) -> str:
+        lo, hi = self.bounds
+        return (
+            f"average cost {self.average_cost:.12g}   in [{lo:.15g}, {hi:.15g}]\n"
+            f"{self.status}\n"
+            f"{self.lmdp.n:,} states, {self.lmdp.nnz:,} moves; value span {self.value_span:.6g}; "
+            f"{self.solver}, {self.iterations} steps, {self.seconds:.3g} s"
+        )
+
+    def __repr__(self) -> str:
+        return f"Solution(average_cost={self.average_cost:.12g}, gap={self.gap:.2g}, solver={self.solver!r})"

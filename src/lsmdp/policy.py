@@ -1,0 +1,81 @@
+"""A policy is a pair (P, v): the kernel Q_v need not be formed.
+
+Any value function v is a policy (eq:optQ). With temperature T and w = e^{-v/T},
+
+    Q_v(y|x) = P(x,y) w(y) / (P w)(x),
+    Q_v f = P(w f) / (P w),        p Q_v = w * (P^T (p / (P w))),
+    KL(Q_v(.|x) || P(.|x)) = -(P(w v/T))(x) / (P w)(x) - log (P w)(x).
+
+The loops scale each row by its own largest weight, so that no span of v underflows (kernels.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from lsmdp import kernels
+from lsmdp.arrays import CSR, Floats, as_distribution, as_value, freeze, read_only
+from lsmdp.chain import stationary
+from lsmdp.model import LMDP
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Policy:
+    """The policy Q_v of a model: what it does, what it costs, where it leads."""
+
+    lmdp: LMDP
+    v: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "v", as_value(self.v, self.lmdp.n))
+
+    @cached_property
+    def _u(self) -> Floats:
+        return np.asarray(self.v / self.lmdp.temperature)
+
+    def row(self, x: int) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Floats]:
+        """The possible next states from x, and their probabilities."""
+        P = self.lmdp.P
+        entries = slice(P.indptr[x], P.indptr[x + 1])
+        states = P.indices[entries].astype(np.int64)
+        weights = P.data[entries] * np.exp(self._u[states].min() - self._u[states])
+        return states, weights / weights.sum()  # eq:optQ
+
+    def sample(self, x: int, rng: np.random.Generator) -> int:
+        """A next state from x."""
+        states, probabilities = self.row(x)
+        return int(states[min(np.searchsorted(probabilities.cumsum(), rng.random()), states.size - 1)])
+
+    def push(self, p: Any) -> Floats:
+        """p Q, the law of the next state when the present one has law p."""
+        return kernels.push(self.lmdp.P, self._u, as_distribution(p, self.lmdp.n))
+
+    def expect(self, f: Any) -> Floats:
+        """Q f: for each state, the expectation of f after one step."""
+        return kernels.expect(self.lmdp.P, self._u, as_value(f, self.lmdp.n))
+
+    def kl(self) -> Floats:
+        """KL(Q(.|x) || P(.|x)) for each state, in nats (multiply by the temperature for the control cost)."""
+        return kernels.control_cost(self.lmdp.P, self._u)
+
+    def matrix(self) -> CSR:
+        """Q as a CSR array. Entries below the smallest positive float are 0 in it."""
+        P = self.lmdp.P
+        weights = kernels.policy_weights(P, self._u)
+        return freeze(sparse.csr_array((weights, P.indices, P.indptr), shape=P.shape))
+
+    @cached_property
+    def _stationary(self) -> Floats:
+        return np.asarray(read_only(stationary(self.matrix())))
+
+    def stationary(self) -> Floats:
+        """mu, the long-run law of the state under this policy."""
+        return self._stationary
+
+    def __repr__(self) -> str:
+        return f"Policy({self.lmdp!r}, span of v {np.ptp(self.v):.4g})"

@@ -1,0 +1,73 @@
+"""Models and costs by name or from a file, as the command line writes them.
+
+    read_model("grid:30x30")    read_model("graph.csv", normalise=True)    read_cost("hill", lmdp)
+
+A spec is a name of ``names.py`` or the path of a file. Files hold raw weights; ``LMDP.repaired`` makes a model of
+them, with the same options as on the command line. An edge list is no exception: where the weights of a state do
+not sum to 1, ``normalise=True`` is the user's word that they are proportions.
+"""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from typing import TYPE_CHECKING
+
+from lsmdp.sources.names import COSTS, MODELS, find
+
+if TYPE_CHECKING:
+    from lsmdp.arrays import Floats
+    from lsmdp.model import LMDP
+
+__all__ = ["COSTS", "MODELS", "read_cost", "read_model"]
+
+
+def read_model(
+    spec: str | PathLike[str],
+    *,
+    normalise: bool = False,
+    largest_class: bool = False,
+    teleport: float = 0.0,
+    lazy: float = 0.0,
+    temperature: float = 1.0,
+) -> LMDP:
+    """The model that a name or a file stands for, repaired as asked."""
+    from lsmdp import makers
+    from lsmdp.model import LMDP
+    from lsmdp.sources.files import blaming, kernel_file
+
+    spec = fspath(spec)
+    name = find(spec, MODELS)
+    positions = None
+    if name is None:
+        weights, labels = kernel_file(spec)
+    else:
+        made: LMDP = getattr(makers, name.maker)(*name.arguments(spec))
+        weights, labels, positions = made.P, made.labels, made.positions
+    with blaming(spec):
+        return LMDP.repaired(
+            weights,
+            labels,
+            temperature,
+            normalise=normalise,
+            largest_class=largest_class,
+            teleport=teleport,
+            lazy=lazy,
+            positions=positions,
+            name=spec,
+        )
+
+
+def read_cost(spec: str | PathLike[str], lmdp: LMDP) -> Floats:
+    """The cost vector that a name or a file stands for: one finite number per state of ``lmdp``.
+
+    Where states were dropped from the model, a file with one number for each state before that will do. For a
+    grid, a file may hold the costs as a table of the same shape.
+    """
+    from lsmdp.sources import costs
+
+    spec = fspath(spec)
+    name = find(spec, COSTS)
+    if name is None:
+        return costs.cost_file(spec, lmdp)
+    made: Floats = getattr(costs, name.maker)(lmdp, *name.arguments(spec))
+    return made

@@ -1,0 +1,170 @@
+"""Kernels from files: ``.npz`` (scipy.sparse), ``.npy``, ``.mtx``, ``.csv`` and ``.parquet``.
+
+A table (csv, parquet) is a square matrix, with labels in its header if it has one, or an edge list with the
+columns from, to and weight (1 where there is no such column). Nothing here judges the numbers: that is the
+business of ``arrays.py``. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from lsmdp.errors import LsmdpError, SpecError
+from lsmdp.makers import edge_weights
+from lsmdp.sources.market import read_market
+from lsmdp.sources.names import MODELS, unknown
+from lsmdp.sources.tables import first_line, names_of, numbers_of, read_columns, read_numbers, read_parquet
+
+Labels = Sequence[str] | None
+UNREADABLE = (ValueError, KeyError, EOFError, OverflowError, MemoryError, BadZipFile, zlib.error, NotImplementedError)
+
+
+class Format(NamedTuple):
+    """How a kind of file is read, and how a good one is written."""
+
+    read: Callable[[Path], Any]
+    advice: str
+
+
+@contextmanager
+def blaming(source: str) -> Iterator[None]:
+    """Errors about the content of a file name that file first."""
+    try:
+        yield
+    except LsmdpError as error:
+        raise type(error)(f"{source}: {error}") from None
+
+
+def kernel_file(spec: str) -> tuple[Any, Labels]:
+    """The weights in a file, and the labels of their states if it has any."""
+    content: tuple[Any, Labels] = read_file(spec, KERNEL_FORMATS, unknown(spec, MODELS, endings(KERNEL_FORMATS)))
+    return content
+
+
+def endings(formats: Mapping[str, Format]) -> str:
+    """The endings of readable files as one line of text."""
+    return ", ".join(formats)
+
+
+def read_file(spec: str, formats: Mapping[str, Format], nothing: SpecError) -> Any:
+    """What the reader for the ending of ``spec`` makes of it; ``nothing`` is raised where it is no file at all."""
+    path = Path(spec)
+    found = formats.get(path.suffix.lower())
+    try:
+        if not path.exists():
+            raise _missing(path) if found or len(path.parts) > 1 else nothing
+        if path.is_dir():
+            raise SpecError(f'"{spec}" is a folder. Name a file in it that ends in {endings(formats)}.')
+        if found is None:
+            raise SpecError(f'"{spec}" ends in "{path.suffix}", which is not a known format. Use {endings(formats)}.')
+        return _read_with(found, path)
+    except OSError as refused:
+        raise SpecError(f'"{spec}" cannot be read: {refused.strerror or refused}. Check the file.') from None
+
+
+def _read_with(form: Format, path: Path) -> Any:
+    try:
+        with blaming(str(path)):
+            return form.read(path)
+    except LsmdpError:
+        raise
+    except UNREADABLE as broken:
+        raise SpecError(f'"{path}" cannot be read as {path.suffix}: {_reason(broken)}. {form.advice}') from None
+
+
+def _reason(broken: Exception) -> str:
+    text = str(broken).strip(" .'\"").split("\n")[0] or type(broken).__name__
+    if "pickle" in text:
+        return "it holds pickled objects, and those are never loaded"
+    return f"it is truncated or of another kind ({text})"
+
+
+def _missing(path: Path) -> SpecError:
+    folder = path.parent
+    if not folder.is_dir():
+        return SpecError(f'"{path}" does not exist: there is no folder "{folder}". Check the path.')
+    near = get_close_matches(path.name, [other.name for other in folder.iterdir()], n=1)
+    hint = f'Did you mean "{folder / near[0]}"?' if near else "Check the path."
+    return SpecError(f'"{path}" does not exist. {hint}')
+
+
+def load_npy(path: Path) -> npt.NDArray[Any]:
+    """An array from a .npy file; pickled objects are refused."""
+    with path.open("rb") as stream:
+        array: npt.NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+    return array
+
+
+def _read_npy(path: Path) -> tuple[Any, Labels]:
+    return load_npy(path), None
+
+
+def _read_npz(path: Path) -> tuple[Any, Labels]:
+    with ZipFile(path) as archive:
+        arrays = [name.removesuffix(".npy") for name in archive.namelist()]
+    if "format" not in arrays:
+        raise SpecError(
+            f"it holds the arrays {', '.join(arrays)}, not a sparse matrix. Write it with "
+            "scipy.sparse.save_npz, or a single array with numpy.save."
+        )
+    return sparse.load_npz(path), None  # scipy passes allow_pickle=False
+
+
+def _read_mtx(path: Path) -> tuple[Any, Labels]:
+    return read_market(path), None
+
+
+def _read_csv(path: Path) -> tuple[Any, Labels]:
+    header = first_line(path)
+    if _is_edge_list(header):
+        return _edges(read_columns(path, header, text=("from", "to"), number="weight"))
+    values, names = read_numbers(path)
+    if names is None and values.shape[0] == values.shape[1] + 1:
+        values, names = values[1:], header  # labels that happen to be numbers
+    return values, _labels(names, values.shape)
+
+
+def _read_parquet(path: Path) -> tuple[Any, Labels]:
+    table = read_parquet(path)
+    if _is_edge_list(table.column_names):
+        return _edges(table)
+    values = np.column_stack([numbers_of(table, name) for name in table.column_names])
+    return values, _labels(table.column_names, values.shape)
+
+
+def _labels(names: Sequence[str] | None, shape: tuple[int, ...]) -> Labels:
+    """Header cells as labels, unless they only count the states or the table is not square anyway."""
+    counted = names is not None and list(names) == [str(state) for state in range(len(names))]
+    return None if counted or shape[0] != shape[1] else names
+
+
+def _is_edge_list(header: Sequence[str]) -> bool:
+    return {"from", "to"} <= {name.lower() for name in header}
+
+
+def _edges(table: Any) -> tuple[Any, Labels]:
+    table = table.rename_columns([name.lower() for name in table.column_names])
+    weights = numbers_of(table, "weight") if "weight" in table.column_names else None
+    sources, targets = names_of(table, "from"), names_of(table, "to")
+    if sources.dtype.kind != targets.dtype.kind:
+        sources, targets = sources.astype(str), targets.astype(str)
+    return edge_weights(sources, targets, weights)
+
+
+KERNEL_FORMATS: Mapping[str, Format] = {
+    ".npz": Format(_read_npz, "Write it with scipy.sparse.save_npz."),
+    ".npy": Format(_read_npy, "Write it with numpy.save, as an array of numbers."),
+    ".mtx": Format(_read_mtx, "Write it with scipy.io.mmwrite."),
+    ".csv": Format(_read_csv, "Write it as text in UTF-8, with commas between the numbers."),
+    ".parquet": Format(_read_parquet, "Write it with pyarrow.parquet.write_table."),
+}

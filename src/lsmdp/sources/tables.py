@@ -1,0 +1,157 @@
+"""Tables from csv and parquet files: all numbers, or columns of names and numbers.
+
+The quick readers (numpy, pyarrow) do the work; where one of them stumbles, the file is read again slowly to say
+in which line and why.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import numpy.typing as npt
+
+from lsmdp.arrays import Floats
+from lsmdp.errors import SpecError
+
+
+def first_line(path: Path) -> list[str]:
+    """The cells of the first line of a csv file."""
+    with _opened(path) as stream:
+        line = next((row for row in csv.reader(stream) if row), None)
+    if line is None:
+        raise SpecError("the file is empty. Give one line per state.")
+    return [cell.strip() for cell in line]
+
+
+def read_numbers(path: Path) -> tuple[Floats, list[str] | None]:
+    """A csv file of numbers as a matrix, and its header if the first line is one."""
+    header = first_line(path)
+    names = None if all(map(_is_number, header)) else header
+    with _opened(path) as stream:
+        lines = (line for line in stream if line.strip())
+        body = lines if names is None else _tail(lines)
+        try:
+            values = np.loadtxt(body, delimiter=",", comments=None, quotechar='"', ndmin=2)
+        except ValueError:
+            _blame_cell(path, skip=0 if names is None else 1)
+            raise
+    return values, names
+
+
+def _tail(lines: Iterator[str]) -> Iterator[str]:
+    next(lines)
+    first = next(lines, None)
+    if first is None:
+        raise SpecError("the file has a header and nothing below it. Give one line per state.")
+    yield first
+    yield from lines
+
+
+def read_columns(path: Path, header: list[str], *, text: Sequence[str], number: str) -> Any:
+    """The named columns of a csv file as a pyarrow table; the column ``number`` may be missing."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    types = {**dict.fromkeys(text, pa.string()), number: pa.float64()}
+    names = [name.lower() for name in header]
+    try:
+        return arrow_csv.read_csv(
+            path,
+            arrow_csv.ReadOptions(skip_rows=1, column_names=names),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=types, include_columns=[name for name in types if name in names]
+            ),
+        )
+    except pa.ArrowInvalid:
+        _blame_row(path, names, number)
+        raise
+
+
+def read_parquet(path: Path) -> Any:
+    """A pyarrow table with at least one column."""
+    from pyarrow import parquet
+
+    table = parquet.ParquetFile(path).read()
+    if not table.num_columns:
+        raise SpecError("the table has no column. Give one column per state, or name them as documented.")
+    return table
+
+
+def numbers_of(table: Any, name: str) -> Floats:
+    """A column of a pyarrow table as floats; missing values are NaN."""
+    import pyarrow as pa
+
+    kind = table.schema.field(name).type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        raise SpecError(f'column "{name}" holds {kind} values, not numbers. Convert it, or leave it out.')
+    return np.asarray(table[name].cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+
+
+def names_of(table: Any, name: str) -> npt.NDArray[Any]:
+    """A column of state names: as whole numbers where all are written as such, else as text."""
+    import pyarrow as pa
+
+    names = table[name].cast(pa.string()).combine_chunks()
+    nameless = np.flatnonzero(names.fill_null("").to_numpy(zero_copy_only=False) == "")
+    if nameless.size:
+        raise SpecError(f'row {nameless[0]} below the header has no name in the column "{name}". Name the state.')
+    text = np.asarray(names.to_numpy(zero_copy_only=False))
+    if not (text.size and text[0].lstrip("-").isdigit()):
+        return text
+    try:
+        numbers = names.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return text
+    return np.asarray(numbers.to_numpy()) if numbers.cast(pa.string()).equals(names) else text  # 007 is a name
+
+
+def _opened(path: Path) -> TextIO:
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of each line that is not blank."""
+    with _opened(path) as stream:
+        reader = csv.reader(stream)
+        for row in reader:
+            if row:
+                yield reader.line_num, row
+
+
+def _blame_cell(path: Path, skip: int) -> None:
+    """Raise for the first cell that keeps a csv file from being a matrix of numbers."""
+    width = 0
+    for count, (line, row) in enumerate(_rows(path)):
+        if count < skip:
+            continue
+        for column, cell in enumerate(row, start=1):
+            if not _is_number(cell):
+                hint = " Row names are not read: save the table without them." if column == 1 < len(row) else ""
+                raise SpecError(f'line {line}, column {column} is "{cell.strip()}", not a number. Correct it.{hint}')
+        width = width or len(row)
+        if len(row) != width:
+            raise SpecError(f"line {line} has {len(row)} cells, but the lines before have {width}. Make them equal.")
+
+
+def _blame_row(path: Path, names: list[str], number: str) -> None:
+    """Raise for the first line that does not fit the header of a csv file of columns."""
+    rows = _rows(path)
+    next(rows)
+    for line, row in rows:
+        if len(row) != len(names):
+            raise SpecError(f"line {line} has {len(row)} cells, but the header has {len(names)}. Make them equal.")
+        cell = row[names.index(number)] if number in names else "1"
+        if not _is_number(cell):
+            raise SpecError(f'line {line}: the {number} is "{cell.strip()}", not a number. Correct it.')
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

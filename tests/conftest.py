@@ -1,0 +1,29 @@
+"""Shared by all tests: reproducible Hypothesis runs, and the command line called in process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import settings
+from typer.testing import CliRunner, Result
+
+from lsmdp.cli import app
+
+settings.register_profile("lsmdp", deadline=None, derandomize=True, max_examples=50)
+settings.load_profile("lsmdp")
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run() -> Run:
+    """``run("solve", "grid:3x3", ...)``: the command line as a user calls it; a traceback is a failure of the test."""
+
+    def call(*arguments: object) -> Result:
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert "Traceback" not in result.output
+        return result
+
+    return call

@@ -1,0 +1,219 @@
+"""The shape of the package: imports go one way, files stay small, and start-up stays light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import lsmdp
+
+ROOT = Path(lsmdp.__file__).parent
+SOURCES = sorted(ROOT.rglob("*.py"))
+
+# Each module may import those above it. A package (such as perron) counts as one; inside it any acyclic order will do.
+ORDER = (
+    "errors",
+    "arrays",
+    "kernels",
+    "elimination",
+    "chain",
+    "model",
+    "policy",
+    "perron",
+    "convex",
+    "makers",
+    "checkup",
+    "sources",
+    "terminal",
+    "cli",
+)
+LONGEST_FILE = 500
+UNPICKLERS = {"pickle", "cloudpickle", "dill", "shelve", "joblib"}
+
+Graph = Mapping[str, set[str]]
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def runtime_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node below ``tree`` but the bodies of ``if TYPE_CHECKING``."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            children: list[ast.AST] = list(node.orelse)
+        else:
+            children = [node]
+        for child in children:
+            yield child
+            yield from runtime_nodes(child)
+
+
+def imported_names(source: str, package: str) -> set[str]:
+    """Full dotted names that a file imports at run time; ``package`` is where its relative imports start."""
+    names: set[str] = set()
+    for node in runtime_nodes(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            names |= {f"{base}.{alias.name}" for alias in node.names}
+    return names
+
+
+def import_graph() -> dict[str, set[str]]:
+    """module -> the modules of lsmdp that it imports; a name that is no module stands for the module that holds it."""
+    modules = {module_name(path): path for path in SOURCES}
+    graph = {}
+    for module, path in modules.items():
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        wanted = {name for name in imported_names(path.read_text(), package) if name.split(".")[0] == "lsmdp"}
+        graph[module] = {holder(name, modules) for name in wanted if name != "lsmdp.__version__"}
+    return graph
+
+
+def holder(name: str, modules: Mapping[str, object]) -> str:
+    while name not in modules:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def complaints(graph: Graph, order: tuple[str, ...]) -> list[str]:
+    """What is wrong with an import graph, one sentence each."""
+    found = []
+    for module, imports in sorted(graph.items()):
+        here = unit(module)
+        if here and here not in order:
+            found.append(f"{module} has no place in ORDER")
+            continue
+        for target in sorted(imports):
+            there = unit(target)
+            if not there:
+                found.append(f"{module} imports the package lsmdp itself: name the module")
+            elif here and there in order and there != here and order.index(there) >= order.index(here):
+                found.append(f"{module} imports {target}, which is not above it")
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as cycle:
+        found.append("the imports go in a circle: " + " -> ".join(cycle.args[1]))
+    return found
+
+
+def unit(module: str) -> str:
+    """``lsmdp.perron.power`` belongs to ``perron``; the package itself to nothing."""
+    return module.split(".")[1] if "." in module else ""
+
+
+def pickle_uses(source: str) -> list[str]:
+    """Imports of modules that unpickle, and arguments that allow it."""
+    uses = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            roots = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            uses += [root for root in roots if root.split(".")[0] in UNPICKLERS]
+        elif isinstance(node, ast.keyword) and node.arg == "allow_pickle" and ast.unparse(node.value) != "False":
+            uses.append(f"allow_pickle={ast.unparse(node.value)}")
+    return uses
+
+
+def loaded_by(statement: str, suspects: set[str]) -> set[str]:
+    script = f"import sys; {statement}; print(*sorted({suspects!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_imports_go_one_way() -> None:
+    assert complaints(import_graph(), ORDER) == []
+
+
+def test_every_name_in_the_order_exists() -> None:
+    assert {unit(module_name(path)) for path in SOURCES} - {""} == set(ORDER)
+
+
+@pytest.mark.parametrize(
+    ("graph", "complaint"),
+    [
+        (
+            {"lsmdp.arrays": {"lsmdp.model"}},
+            "lsmdp.arrays imports lsmdp.model, which is not above it",
+        ),
+        ({"lsmdp.chain": {"lsmdp.perron.power"}}, "lsmdp.chain imports lsmdp.perron.power, which is not above it"),
+        ({"lsmdp.novelty": set()}, "lsmdp.novelty has no place in ORDER"),
+        ({"lsmdp.model": {"lsmdp"}}, "lsmdp.model imports the package lsmdp itself: name the module"),
+        (
+            {"lsmdp.perron.a": {"lsmdp.perron.b"}, "lsmdp.perron.b": {"lsmdp.perron.a"}},
+            "the imports go in a circle: lsmdp.perron.a -> lsmdp.perron.b -> lsmdp.perron.a",
+        ),
+    ],
+)
+def test_a_bad_graph_is_found(graph: Graph, complaint: str) -> None:
+    assert complaints(graph, ORDER) == [complaint]
+
+
+def test_a_good_graph_passes() -> None:
+    good = {"lsmdp.perron": {"lsmdp.perron.a"}, "lsmdp.perron.a": {"lsmdp.errors"}, "lsmdp.cli": {"lsmdp.perron"}}
+    assert complaints(good, ORDER) == []
+
+
+def test_the_reader_sees_every_kind_of_import() -> None:
+    source = """
+import lsmdp.one as first
+from lsmdp import two
+from . import three
+from .four import name
+from ..five import name
+if TYPE_CHECKING:
+    from lsmdp import unseen
+else:
+    from lsmdp import six
+def late():
+    if True:
+        from lsmdp.seven import name
+"""
+    expected = {"lsmdp.one", "lsmdp.two", "lsmdp.perron.three", "lsmdp.perron.four.name", "lsmdp.five.name"}
+    assert imported_names(source, "lsmdp.perron") == expected | {"lsmdp.six", "lsmdp.seven.name"}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module_name)
+def test_files_stay_small(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= LONGEST_FILE
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module_name)
+def test_nothing_is_pickled(path: Path) -> None:
+    assert pickle_uses(path.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["import pickle", "from pickle import loads", "np.load(f, allow_pickle=True)", "load(f, allow_pickle=x)"],
+)
+def test_pickling_is_found(source: str) -> None:
+    assert pickle_uses(source)
+    assert not pickle_uses("np.load(f, allow_pickle=False)")
+
+
+def test_importing_lsmdp_is_light() -> None:
+    assert loaded_by("import lsmdp", {"numba", "scipy", "pyarrow", "typer", "networkx"}) == set()
+
+
+def test_importing_the_command_line_is_light() -> None:
+    assert loaded_by("import lsmdp.cli", {"numpy", "scipy", "numba", "pyarrow"}) == set()
+
+
+def test_the_lightness_test_can_fail() -> None:
+    assert loaded_by("import scipy.sparse", {"numba", "scipy"}) == {"scipy"}
+
+
+@pytest.mark.parametrize("name", lsmdp.__all__)
+def test_every_exported_name_exists(name: str) -> None:
+    assert getattr(lsmdp, name) is not None
