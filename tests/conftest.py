@@ -13,11 +13,9 @@ from lsmdp.cli import app
 settings.register_profile("lsmdp", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("lsmdp")
 
-Run = Callable[..., Result]
-
 
 @pytest.fixture
-def run() -> Run:
+def run() -> Callable[..., Result]:
     """``run("solve", "grid:3x3", ...)``: the command line as a user calls it; a traceback is a failure of the test."""
 
     def call(*arguments: object) -> Result:

@@ -127,14 +127,14 @@ def test_a_row_sum_error_gives_the_number_the_label_and_the_count() -> None:
     rows = [[0.97, 0.0, 0.0], [0.0, 1.0, 0.0], [0.1, 0.1, 0.1]]
     with pytest.raises(ModelError) as caught:
         as_kernel(rows, labels=["oak", "elm", "ash"])
-    assert "row 0 of P sums to 0.97, not 1 (and 1 more rows)" in str(caught.value)
+    assert "row 0 of P sums to 0.97, not 1 (and 1 more row)" in str(caught.value)
     assert '(here "oak")' in str(caught.value)
 
 
 BAD_KERNELS: list[tuple[Any, str]] = [
     ([[0.5, 0.5]], r"P has shape 1 x 2\. It must be square"),
     (np.zeros((2, 2, 2)), r"P has shape 2 x 2 x 2\. It must be square"),
-    (3.0, r"P has shape of a single number\. It must be square"),
+    (3.0, r"P has shape \(\) \(a single number\)\. It must be square"),
     ([[1.0], [0.5, 0.5]], r"its rows differ in length"),
     (np.empty((0, 0)), r"P is empty \(0 x 0\)\. A model needs at least one state"),
     ([], r"P is empty"),

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from typer.testing import Result
 
-from conftest import Run
+Run = Callable[..., Result]
 
 
 def saved(matrix: Any) -> Callable[[Path], str]:

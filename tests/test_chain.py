@@ -335,6 +335,16 @@ def test_power_steps_find_the_law_of_a_graph_that_mixes(monkeypatch: pytest.Monk
         chain.stationary(P, work=laws.QUICK_FLOPS)
 
 
+def test_power_steps_that_settle_at_once_still_need_a_witness() -> None:
+    rng = np.random.default_rng(8)
+    n = 700
+    rows, cols = np.tile(np.arange(n), 4), np.concatenate([rng.permutation(n) for _ in range(4)])
+    P = as_kernel(sparse.csr_array((np.full(4 * n, 0.25), (rows, cols)), shape=(n, n)))  # doubly stochastic
+    assert laws._iterated(P) == pytest.approx(np.full(n, 1 / n), rel=1e-13)
+    apart = as_kernel(sparse.block_diag([P, P]))  # uniform is stationary, but not the only law
+    assert laws._iterated(apart) is None
+
+
 @pytest.mark.parametrize("link", [1e-3, 1e-8, 1e-15])
 def test_power_steps_do_not_mistake_two_parts_for_one(link: float) -> None:
     rng = np.random.default_rng(7)

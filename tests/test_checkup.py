@@ -148,7 +148,7 @@ def test_coefficients_of_many_steps_that_are_unknown_or_underflow() -> None:
     assert "for k = 30: a(P^30) = 1 - (less than 1e-308)" in str(found)
     well_formed(found)
     found = examine(lsmdp.grid(1, 1001))
-    assert "holds  for k = 500; a(P^500) not computed: 1,001 states; exact to 1,000" in str(found)
+    assert "holds  for k = 500; a(P^500) unknown: 1,001 states; exact to 1,000" in str(found)
     well_formed(found)
 
 

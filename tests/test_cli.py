@@ -8,19 +8,23 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 from scipy import sparse
+from typer.testing import Result
 
 import lsmdp
-from conftest import Run
 from lsmdp import makers
 from lsmdp.cli import DEMO_COST, DEMO_MAP
 from lsmdp.errors import ConvergenceError
+from lsmdp.sources import COSTS
 from lsmdp.terminal import RAMP, SHADES, fitted, palette, pictures, raster
+
+Run = Callable[..., Result]
 
 SOLVE_KEYS = {
     "states",
@@ -70,7 +74,9 @@ class TestHelp:
             assert word in text
 
     def test_solve_lists_the_costs(self, run: Run) -> None:
-        assert "hill, uniform, random:SEED" in " ".join(run("solve", "--help").stdout.split())
+        lines = [line.split() for line in run("solve", "--help").stdout.splitlines()]
+        for name in COSTS.values():
+            assert [name.usage, *name.meaning.split()] in lines
 
     def test_version(self, run: Run) -> None:
         assert run("--version").stdout == f"lsmdp {lsmdp.__version__}\n"

@@ -192,6 +192,8 @@ class TestSmallFamilies:
             rank_one([0.5, 0.2])
         with pytest.raises(ModelError, match=r"rank_one\(0\) has no state"):
             rank_one(0)
+        with pytest.raises(CostError, match=r"the distribution sums to 2\.5, not 1"):
+            rank_one(2.5)
         with pytest.raises(ModelError, match="P would have 1e"):
             rank_one(100_000)
 

@@ -48,7 +48,7 @@ def as_weights(P: Any, what: str = "P") -> CSR:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ModelError(
             f"{what} has shape {_shape(matrix)}. It must be square: row x is the law of the next state from state x. "
-            "An edge list (from, to, weight) is read with lsmdp.from_edges."
+            "An edge list is read with lsmdp.from_edges, or from a table with the columns from, to and weight."
         )
     weights = _as_csr(matrix, what)
     _require(np.isfinite(weights.data), weights, what, "every entry must be a finite number")
@@ -65,7 +65,7 @@ def _as_dense(P: Any, what: str) -> npt.NDArray[Any]:
 
 
 def _shape(matrix: Any) -> str:
-    return " x ".join(map(str, matrix.shape)) or "of a single number"
+    return " x ".join(map(str, matrix.shape)) or "() (a single number)"
 
 
 def _as_csr(matrix: Any, what: str) -> CSR:
@@ -159,6 +159,11 @@ def require_row_sums(sums: Floats, rows: Ints, labels: Sequence[str] | None = No
         )
 
 
+def like(P: CSR, data: npt.NDArray[Any]) -> CSR:
+    """A matrix with the pattern of P, whose index arrays it shares, and entries of its own."""
+    return sparse.csr_array((data, P.indices, P.indptr), shape=P.shape)
+
+
 def freeze(kernel: CSR) -> CSR:
     """Protect the three arrays of a CSR matrix against writing."""
     for array in (kernel.data, kernel.indices, kernel.indptr):
@@ -167,7 +172,7 @@ def freeze(kernel: CSR) -> CSR:
 
 
 def _and_others(count: int) -> str:
-    return f" (and {count} more rows)" if count > 0 else ""
+    return f" (and {count} more {'row' if count == 1 else 'rows'})" if count > 0 else ""
 
 
 def _label_note(state: int, labels: Sequence[str] | None) -> str:

@@ -98,7 +98,7 @@ class Checkup:
             if k is None:
                 yield "  in k steps", self._why_not("scrambling_steps")
             elif self.overlap_k is None:
-                yield "  in k steps", f"holds  for k = {k}; a(P^{k}) {self._why_not('dobrushin_k')}"
+                yield "  in k steps", f"holds  for k = {k}; a(P^{k}) unknown: {self.not_computed['dobrushin_k']}"
             else:
                 yield "  in k steps", f"holds  for k = {k}: a(P^{k}) = {_one_minus(self.overlap_k)}"
 

@@ -24,13 +24,16 @@ import typer
 
 from lsmdp import __version__
 from lsmdp.errors import ConvergenceError, LsmdpError, SpecError
-from lsmdp.sources.names import COSTS, MODELS, usages
+from lsmdp.sources.names import COSTS, MODELS, listing
 
 if TYPE_CHECKING:
     from lsmdp.perron import Solution
 
-KERNEL_HELP = f"A file (.npz, .npy, .mtx, .csv, .parquet) or a name: {usages(MODELS)}."
-COST_HELP = f"A file (.npy, .csv, .parquet) or a name: {usages(COSTS)}."
+KERNEL_HELP = "A file (.npz, .npy, .mtx, .csv, .parquet) or a name from the list below."
+COST_HELP = "A file (.npy, .csv, .parquet) or a name from the list below."
+KERNELS = listing("Kernels by name", MODELS)
+COST_NAMES = listing("Costs by name", COSTS)
+EXIT_CODES = "Exit codes: 0 done; 1 looked at and not so; 2 the input cannot be used; 130 interrupted."
 
 Kernel = Annotated[str, typer.Argument(metavar="KERNEL", help=KERNEL_HELP, show_default=False)]
 Cost = Annotated[str, typer.Option("--cost", metavar="COST", help=COST_HELP, show_default=False)]
@@ -49,6 +52,7 @@ Out = Annotated[Path | None, typer.Option("--out", help="Write v, mu and the pol
 
 app = typer.Typer(
     help="Linearly solvable MDPs, solved with a certificate.",
+    epilog=EXIT_CODES,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -95,7 +99,7 @@ def _program(
     pass
 
 
-@app.command()
+@app.command(epilog=KERNELS)
 def check(
     kernel: Kernel,
     normalise: Normalise = False,
@@ -118,7 +122,7 @@ def check(
     raise typer.Exit(0 if checkup.ok else 1)
 
 
-@app.command()
+@app.command(epilog=f"{KERNELS}\n\n{COST_NAMES}")
 def solve(
     kernel: Kernel,
     cost: Cost,

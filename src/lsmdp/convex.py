@@ -38,9 +38,20 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from lsmdp.arrays import CSR, ROW_SUM_TOLERANCE, Floats, Ints, as_cost, as_value, as_weights, into_kernel, row_sums
-from lsmdp.chain import closed_class, stationary
-from lsmdp.errors import AssumptionError, ModelError
+from lsmdp.arrays import (
+    CSR,
+    ROW_SUM_TOLERANCE,
+    Floats,
+    Ints,
+    as_cost,
+    as_value,
+    as_weights,
+    into_kernel,
+    like,
+    row_sums,
+)
+from lsmdp.chain import long_run_law
+from lsmdp.errors import ModelError
 from lsmdp.kernels import residual
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
@@ -108,7 +119,7 @@ def neg_cond_entropy_gradient(pi: Any) -> CSR:
     """(grad R)(x,y) = log Q(y|x) on the stored entries of pi; -inf at a stored zero, where R has no gradient."""
     measure = _as_measure(pi)
     _require_non_negative(measure)
-    return _like(measure.copy(), _log_conditional(measure, measure.data))  # app:convexity
+    return like(measure.copy(), _log_conditional(measure, measure.data))  # app:convexity
 
 
 def bregman(pi_new: Any, pi: Any) -> float:
@@ -127,9 +138,9 @@ def bregman(pi_new: Any, pi: Any) -> float:
 def measure_of(lmdp: LMDP, Q: Any) -> CSR:
     """pi(x,y) = mu_Q(x) Q(y|x) on P's entries, for a policy given as a kernel or as a :class:`Policy`."""
     kernel = Q.matrix() if isinstance(Q, Policy) else _as_policy_kernel(Q, lmdp)
-    mu = Q.stationary() if isinstance(Q, Policy) else _long_run_law(kernel)
+    mu = Q.stationary() if isinstance(Q, Policy) else long_run_law(kernel)
     on, _ = _onto(kernel, lmdp.P)
-    return _like(lmdp.P, np.repeat(mu, np.diff(lmdp.P.indptr)) * on)
+    return like(lmdp.P, np.repeat(mu, np.diff(lmdp.P.indptr)) * on)
 
 
 def policy_of(lmdp: LMDP, pi: Any) -> CSR:
@@ -142,7 +153,7 @@ def policy_of(lmdp: LMDP, pi: Any) -> CSR:
     on, off = _onto(measure, lmdp.P)
     _require_on_support(off, "pi")
     mu = _masses(lmdp.P, on)
-    return _like(lmdp.P, np.divide(on, mu, out=lmdp.P.data.copy(), where=mu > 0.0))
+    return like(lmdp.P, np.divide(on, mu, out=lmdp.P.data.copy(), where=mu > 0.0))
 
 
 def dual_value(lmdp: LMDP, v: Any, c: Any) -> float:
@@ -162,7 +173,7 @@ def duality_gap(lmdp: LMDP, pi: Any, c: Any, v: Any, *, tol: float = FEASIBLE) -
     on = _onto(measure, lmdp.P)[0].clip(min=0.0)
     value = as_value(v, lmdp.n)
     r, lowest, _ = residual(lmdp.P, as_cost(c, lmdp.n), value, lmdp.temperature)
-    return _excess_cost(lmdp, on, value) + float(row_sums(_like(lmdp.P, on)) @ (r - lowest))  # app:dual
+    return _excess_cost(lmdp, on, value) + float(row_sums(like(lmdp.P, on)) @ (r - lowest))  # app:dual
 
 
 def suboptimality(lmdp: LMDP, Q: Any, optimal: Policy) -> float:
@@ -182,7 +193,7 @@ def lagrangian_gradient(lmdp: LMDP, pi: Any, c: Any, v: Any, lambda_: float) -> 
     """dL/dpi(x,y) = T log Q(y|x)/P(x,y) + c(x) - lambda - v(x) + v(y) on P's entries; zero at the optimum."""
     P, cost, value = lmdp.P, as_cost(c, lmdp.n), as_value(v, lmdp.n)
     control = lmdp.temperature * (_log(policy_of(lmdp, pi).data) - np.log(P.data))
-    return _like(P, control + np.repeat(cost - lambda_ - value, np.diff(P.indptr)) + value[P.indices])  # app:dual
+    return like(P, control + np.repeat(cost - lambda_ - value, np.diff(P.indptr)) + value[P.indices])  # app:dual
 
 
 def _excess_cost(lmdp: LMDP, on: Floats, v: Floats) -> float:
@@ -255,19 +266,6 @@ def _as_policy_kernel(Q: Any, lmdp: LMDP) -> CSR:
     return into_kernel(weights)
 
 
-def _long_run_law(Q: CSR) -> Floats:
-    """The stationary law of a policy that need not visit every state."""
-    visited = closed_class(Q)
-    if visited is None:
-        raise AssumptionError(
-            "Q has more than one set of states that it never leaves, so its average cost depends on the start and no "
-            "single measure belongs to it. Mix in a little of P: 0.99 * Q + 0.01 * P."
-        )
-    mu = np.zeros(Q.shape[0])
-    mu[visited] = stationary(Q[visited][:, visited])
-    return mu
-
-
 def _require_non_negative(measure: CSR) -> None:
     if measure.data.min(initial=0.0) < 0.0:
         at = int(np.argmin(measure.data))
@@ -312,11 +310,6 @@ def _places(matrix: CSR) -> Ints:
     return places
 
 
-def _like(pattern: CSR, data: Floats) -> CSR:
-    """A matrix with the pattern of another, whose index arrays it shares."""
-    return sparse.csr_array((data, pattern.indices, pattern.indptr), shape=pattern.shape)
-
-
 def _net_outflow(measure: CSR) -> Floats:
     """sum_y pi(x,y) - sum_y pi(y,x)."""
     return row_sums(measure) - np.asarray(measure.sum(axis=0), dtype=np.float64).ravel()
@@ -335,4 +328,4 @@ def _log_conditional(pattern: CSR, on: Floats) -> Floats:
 
 def _masses(pattern: CSR, on: Floats) -> Floats:
     """mu(x) = sum_y pi(x,y), repeated for each entry of row x."""
-    return np.repeat(row_sums(_like(pattern, on)), np.diff(pattern.indptr))
+    return np.repeat(row_sums(like(pattern, on)), np.diff(pattern.indptr))

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from numba import njit
 from scipy import sparse
 
-from lsmdp.arrays import CSR, Floats, read_only
+from lsmdp.arrays import CSR, Floats, like, read_only
 from lsmdp.errors import ConvergenceError
 
 Indices = npt.NDArray[np.int32]
@@ -74,7 +74,7 @@ def plan(P: CSR, limit: int = 300_000_000) -> Plan:
 
 
 def _symmetric_pattern(P: CSR) -> CSR:
-    ones = sparse.csr_array((np.ones(P.nnz, dtype=np.int8), P.indices, P.indptr), shape=P.shape)
+    ones = like(P, np.ones(P.nnz, dtype=np.int8))
     both = sparse.csr_array(ones + ones.T)
     both.sort_indices()
     return both
@@ -85,7 +85,7 @@ def _analyse(P: CSR, order: Indices, limit: int) -> Plan:
     inverse = np.empty_like(order)
     inverse[order] = np.arange(order.size, dtype=np.int32)
     lower = _lower_pattern(symmetric.indptr, symmetric.indices, order, inverse)
-    parent, counts, entries = _count_fill(*lower, limit)
+    parent, counts, entries = _count_fill(lower[0], lower[1], limit)
     flops = float(np.square(counts.astype(np.float64)).sum())
     return Plan(P, order, lower, parent, counts, None if entries > limit else int(entries), flops)
 

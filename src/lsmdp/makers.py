@@ -112,12 +112,11 @@ def sticky(eps: float, temperature: float = 1.0) -> LMDP:
 
 def rank_one(law: Any, temperature: float = 1.0) -> LMDP:
     """Equal rows: the next state is drawn from ``law`` whatever the present one. A number n means n equal chances."""
-    if np.ndim(law) == 0:
-        n = int(law)
-        if n < 1:
+    if isinstance(law, int | np.integer):
+        if law < 1:
             raise ModelError(f"rank_one({law}) has no state. Give a law, or a number of states of at least 1.")
-        law = np.full(n, 1.0 / n)
-    row = as_distribution(law, len(law))
+        law = np.full(law, 1.0 / law)
+    row = as_distribution(law, np.size(law))
     require_entries(row.size**2)
     return LMDP(np.broadcast_to(row, (row.size, row.size)), temperature=temperature, name=f"rank-one:{row.size}")
 

@@ -31,7 +31,7 @@ from lsmdp.arrays import (
     row_sums,
 )
 from lsmdp.chain import largest_class as largest_class_of
-from lsmdp.chain import strong_classes
+from lsmdp.chain import reversible_law, strong_classes
 from lsmdp.errors import AssumptionError, ModelError
 
 if TYPE_CHECKING:
@@ -154,6 +154,12 @@ class LMDP:
     def is_irreducible(self) -> bool:
         """Whether every state can be reached from every other (the first half of ass:irred)."""
         return strong_classes(self.P)[0] == 1
+
+    @cached_property
+    def reversible_law(self) -> Floats | None:
+        """The law rho with rho(x) P(x,y) = rho(y) P(y,x), where there is one and floats can hold it."""
+        rho = reversible_law(self.P) if self.is_irreducible else None
+        return None if rho is None or rho.min() == 0.0 else rho
 
     @cached_property
     def elimination_plan(self) -> Plan:

@@ -6,6 +6,9 @@ Any value function v is a policy (eq:optQ). With temperature T and w = e^{-v/T},
     Q_v f = P(w f) / (P w),        p Q_v = w * (P^T (p / (P w))),
     KL(Q_v(.|x) || P(.|x)) = -(P(w v/T))(x) / (P w)(x) - log (P w)(x).
 
+If P is reversible with respect to rho, then so is Q_v with respect to rho w (P w), for every v: the product
+rho(x) w(x) (P w)(x) Q_v(y|x) = rho(x) P(x,y) w(x) w(y) is symmetric. The stationary law then needs no linear algebra.
+
 The loops scale each row by its own largest weight, so that no span of v underflows (kernels.py).
 """
 
@@ -16,11 +19,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from lsmdp import kernels
-from lsmdp.arrays import CSR, Floats, as_distribution, as_value, freeze, read_only
-from lsmdp.chain import stationary
+from lsmdp.arrays import CSR, Floats, Ints, as_distribution, as_value, freeze, like, read_only
+from lsmdp.chain import long_run_law
 from lsmdp.model import LMDP
 
 
@@ -38,7 +40,7 @@ class Policy:
     def _u(self) -> Floats:
         return np.asarray(self.v / self.lmdp.temperature)
 
-    def row(self, x: int) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Floats]:
+    def row(self, x: int) -> tuple[Ints, Floats]:
         """The possible next states from x, and their probabilities."""
         P = self.lmdp.P
         entries = slice(P.indptr[x], P.indptr[x + 1])
@@ -49,7 +51,8 @@ class Policy:
     def sample(self, x: int, rng: np.random.Generator) -> int:
         """A next state from x."""
         states, probabilities = self.row(x)
-        return int(states[min(np.searchsorted(probabilities.cumsum(), rng.random()), states.size - 1)])
+        chosen = int(np.searchsorted(probabilities.cumsum(), rng.random()))
+        return int(states[min(chosen, states.size - 1)])
 
     def push(self, p: Any) -> Floats:
         """p Q, the law of the next state when the present one has law p."""
@@ -65,17 +68,28 @@ class Policy:
 
     def matrix(self) -> CSR:
         """Q as a CSR array. Entries below the smallest positive float are 0 in it."""
-        P = self.lmdp.P
-        weights = kernels.policy_weights(P, self._u)
-        return freeze(sparse.csr_array((weights, P.indices, P.indptr), shape=P.shape))
+        return freeze(like(self.lmdp.P, kernels.policy_weights(self.lmdp.P, self._u)))
 
     @cached_property
     def _stationary(self) -> Floats:
-        return np.asarray(read_only(stationary(self.matrix())))
+        rho = self.lmdp.reversible_law
+        return np.asarray(read_only(long_run_law(self.matrix()) if rho is None else self._balanced(rho)))
+
+    def _balanced(self, rho: Floats) -> Floats:
+        """mu ~ rho w (P w), in logarithms: with r = -log(P w) - u, log mu = log rho - 2u - r up to a constant."""
+        r, _, _ = kernels.residual(self.lmdp.P, np.zeros(self.lmdp.n), self._u, 1.0)
+        logs = np.log(rho) - 2.0 * self._u - r
+        law = np.exp(logs - logs.max())
+        return np.asarray(law / law.sum())
 
     def stationary(self) -> Floats:
-        """mu, the long-run law of the state under this policy."""
+        """mu, the long-run law of the state under this policy; 0 where it is below the smallest positive float."""
         return self._stationary
+
+    def transition_measure(self) -> CSR:
+        """pi(x, y) = mu(x) Q(y|x), the long-run law of a move (sec:convex)."""
+        Q = self.matrix()
+        return freeze(like(Q, np.repeat(self.stationary(), np.diff(Q.indptr)) * Q.data))
 
     def __repr__(self) -> str:
         return f"Policy({self.lmdp!r}, span of v {np.ptp(self.v):.4g})"

@@ -10,7 +10,7 @@ What is exact only up to some size is returned as a :class:`Fact`: a value, or t
 
 from lsmdp.chain.fact import Fact
 from lsmdp.chain.hitting import hitting_times, max_hitting_time, path_bound
-from lsmdp.chain.laws import is_reversible, reversible_law, stationary
+from lsmdp.chain.laws import is_reversible, long_run_law, reversible_law, stationary
 from lsmdp.chain.mixing import dobrushin, doeblin, mixing_steps, overlap, primitivity_index
 from lsmdp.chain.support import closed_class, largest_class, p_min, period, require_irreducible, strong_classes
 
@@ -22,6 +22,7 @@ __all__ = [
     "hitting_times",
     "is_reversible",
     "largest_class",
+    "long_run_law",
     "max_hitting_time",
     "mixing_steps",
     "overlap",

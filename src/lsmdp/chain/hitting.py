@@ -37,7 +37,7 @@ from lsmdp.chain.support import require_irreducible
 from lsmdp.errors import ConvergenceError
 
 HITTING_STATES = 3_000
-PATH_WORK = 20  # moves that the search for short paths may read, for each move of P
+PATH_WORK = 5  # moves that the search for short paths may read, for each move of P
 SMALL = 32  # states that are put together one by one
 
 

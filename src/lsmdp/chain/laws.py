@@ -9,13 +9,13 @@ Methods that never subtract keep this property; all but the last of these do:
    state 0, and the moves outside the tree are the check (to 1e-12). One pass over P, any number of states.
 2. *State reduction* (Grassmann, Taksar and Heyman), dense for up to 500 states and sparse
    (:mod:`lsmdp.elimination`) where its cost, known beforehand, is acceptable.
-3. *Lazy power steps* p <- 0.9 pP + 0.1 p, for graphs that mix fast and fill up under elimination. Let
-   d_k = max_x p_{k+1}(x)/p_k(x) / min_x p_{k+1}(x)/p_k(x) - 1, which never increases. If it shrinks by the factor
-   theta a step, the relative error left is d_k theta/(1 - theta). But a chain that hardly moves between two parts
-   looks converged when each part is. So a second sequence starts from a single state, which holds next to no mass in
-   the other part, and must agree with the first to 1e-3 in every component within 2k steps: a difference that
-   fades that fast loses a factor e every k/3 steps, and adds up to less than k d_k. Both estimates together must
-   fall below 1e-10.
+3. *Lazy power steps* p <- 0.9 pP + 0.1 p, for graphs that mix fast and fill up under elimination. The change
+   d_k = max_x p_{k+1}(x)/p_k(x) / min_x p_{k+1}(x)/p_k(x) - 1 never increases, and the relative error left is the sum
+   of the changes to come. A small d_k alone does not bound it: where a chain hardly moves between two parts, d_k is
+   small as soon as each part has settled. So when k d_k <= 1e-10, a second sequence starts from a single state, with
+   no mass in the other part. If it agrees with the first to 1e-3 in every component after j steps, what depends on
+   the start fades by 1e-3 in j steps, and the changes to come add up to d_k j / log(1e3), which must be at most
+   1e-10. This is an estimate and not a proof, but a nearly decomposable chain does not pass it.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ import numpy as np
 import numpy.typing as npt
 
 from lsmdp import elimination
-from lsmdp.arrays import CSR, Floats, Ints, read_only
+from lsmdp.arrays import CSR, EPS, Floats, Ints, read_only
 from lsmdp.chain import loops
-from lsmdp.chain.support import require_irreducible
-from lsmdp.errors import ConvergenceError
+from lsmdp.chain.support import closed_class, require_irreducible
+from lsmdp.errors import AssumptionError, ConvergenceError
 
 ACCURACY = 1e-10
 BALANCE_TOLERANCE = 1e-12
 DENSE_STATES = 500
 LEAST_PIVOT = 1e-100  # a probability below 1e-308 is lost; with such pivots no mass above 1e-198 depends on it
 WINDOW = 8  # steps over which the contraction is measured
-CONFIRMED = 1e-3
+LAZY = 0.1
+AGREEMENT = 1e-3
 
 # Work is counted in operations of about a nanosecond.
 WORK = 3e10
@@ -80,6 +81,23 @@ def stationary(P: CSR, *, irreducible: bool = False, work: float = WORK) -> Floa
         law = _dense(P) if P.shape[0] <= DENSE_STATES else _sparse(P, work)
     _verify(P, law)
     return law
+
+
+def long_run_law(Q: CSR) -> Floats:
+    """The stationary law of a chain that need not visit every state: 0 outside the one class that it never leaves."""
+    moves = Q.copy()
+    moves.eliminate_zeros()
+    visited = closed_class(moves)
+    if visited is None:
+        raise AssumptionError(
+            "Q has more than one set of states that it never leaves, so its average cost depends on the start and no "
+            "single law belongs to it. Mix in a little of P: 0.99 * Q + 0.01 * P."
+        )
+    if visited.size == Q.shape[0]:
+        return stationary(moves, irreducible=True)
+    mu = np.zeros(Q.shape[0])
+    mu[visited] = stationary(moves[visited][:, visited], irreducible=True)
+    return mu
 
 
 def _law(m: Floats, e: Ints) -> Floats:
@@ -172,7 +190,7 @@ def _lazy_step(P: CSR) -> Callable[[Floats], Floats]:
     transpose = P.T.tocsr()
 
     def step(p: Floats) -> Floats:
-        law: Floats = 0.9 * (transpose @ p) + 0.1 * p
+        law: Floats = (1.0 - LAZY) * (transpose @ p) + LAZY * p
         law /= law.sum()
         return law
 
@@ -184,34 +202,35 @@ def _iterated(P: CSR, work: float = WORK) -> Floats | None:
     n = P.shape[0]
     step = _lazy_step(P)
     most = int(min(work / (2 * MOVE_WORK * P.nnz), 5000))
-    law, steps = _settled(step, np.full(n, 1.0 / n), most)
-    witness = np.zeros(n)
-    witness[0] = 1.0
-    for _ in range(2 * steps):
-        witness = step(witness)
-        if witness.min() > 0.0 and _spread(witness, law) <= CONFIRMED:
-            return read_only(law)
-    return None
+    law, settled = _until(lambda k, p, after: k * _spread(after, p) / ACCURACY, step, np.full(n, 1.0 / n), most)
+    if not settled:
+        return None
+    in_time = ACCURACY * math.log(1.0 / AGREEMENT) / max(_spread(step(law), law), EPS)
+    start = np.eye(1, n)[0]
+    _, confirmed = _until(lambda _k, _p, after: _spread(after, law) / AGREEMENT, step, start, int(min(in_time, most)))
+    return read_only(law) if confirmed else None
 
 
-def _settled(step: Callable[[Floats], Floats], p: Floats, most: int) -> tuple[Floats, int]:
-    """The law and the number of steps it took; 0 if it will take too many."""
-    moved: list[float] = []
-    for _ in range(most):
-        previous, p = p, step(p)
-        if p.min() == 0.0:
-            break
-        moved.append(_spread(p, previous))
-        if len(moved) <= WINDOW:
-            continue
-        theta = (moved[-1] / moved[-1 - WINDOW]) ** (1.0 / WINDOW) if moved[-1] > 0.0 else 0.0
-        if theta < 1.0 and moved[-1] * (len(moved) + theta / (1.0 - theta)) <= ACCURACY:
-            return p, len(moved)
-        if theta > 0.0 and math.log(moved[-1] / ACCURACY) > -math.log(theta) * (most - len(moved)):
-            break
+def _until(
+    error: Callable[[int, Floats, Floats], float], step: Callable[[Floats], Floats], p: Floats, most: int
+) -> tuple[Floats, int]:
+    """Step until the error is at most 1: the law and the number of steps, or 0 when ``most`` of them will not do."""
+    errors: list[float] = []
+    for k in range(1, most + 1):
+        before, p = p, step(p)
+        errors.append(error(k, before, p))
+        if errors[-1] <= 1.0:
+            return p, k
+        if k > WINDOW and errors[-1 - WINDOW] < math.inf:
+            pace = math.log(errors[-1 - WINDOW] / errors[-1]) / WINDOW
+            if math.log(errors[-1]) > pace * (most - k):
+                break
     return p, 0
 
 
 def _spread(p: Floats, q: Floats) -> float:
+    """max p/q / min p/q - 1, infinite where one of them has a zero."""
+    if p.min() == 0.0 or q.min() == 0.0:
+        return math.inf
     ratio = p / q
     return float(ratio.max() / ratio.min() - 1.0)

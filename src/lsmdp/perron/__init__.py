@@ -45,10 +45,10 @@ def solve(
 ) -> Solution:
     """The optimal average cost of ``lmdp`` under the cost c, with bounds at most ``tol`` apart.
 
-    ``start`` is a value function or an earlier :class:`Solution` to begin from. Where no certificate of width ``tol`` is
-    found, a :class:`ConvergenceError` carries the best solution so far; with ``throw=False`` it is returned, and its
-    ``certified`` is False. P must be irreducible (an AssumptionError names the states that are cut off); a periodic P
-    is fine here.
+    ``start`` is a value function or an earlier :class:`Solution` to begin from. Where no certificate of width ``tol``
+    is found, a :class:`ConvergenceError` carries the best solution so far; with ``throw=False`` it is returned, and
+    its ``certified`` is False. P must be irreducible (an AssumptionError names the states that are cut off); a
+    periodic P is fine here.
     """
     if not 0.0 < tol < float("inf"):
         raise SpecError(f"tol is {tol}. It is the width of the bounds on the average cost and must be positive.")
@@ -91,7 +91,9 @@ def _status(gap: float, tol: float, c: Floats, certified: bool) -> str:
     if certified:
         return f"certified: the average cost and the policy are optimal within {gap:.2g} (asked: {tol:.2g})"
     size = float(np.abs(c).max())
-    rounding = f"; costs of size {size:.2g} leave little below {1e-14 * size:.1g} in double precision" if size > 1e3 else ""
+    rounding = (
+        f"; costs of size {size:.2g} leave little below {1e-14 * size:.1g} in double precision" if size > 1e3 else ""
+    )
     return (
         f"not certified: the bounds on the average cost stayed {gap:.2g} apart (asked: {tol:.2g}){rounding}. "
         "Ask for a wider tol, or start from the solution of a similar problem"

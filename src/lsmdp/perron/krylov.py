@@ -14,9 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
-from lsmdp.arrays import CSR, Floats
+from lsmdp.arrays import CSR, Floats, like
 from lsmdp.perron.newton import newton
 from lsmdp.perron.problem import Attempt, Problem
 
@@ -41,18 +40,15 @@ class _Gmres:
     P: CSR
 
     def poisson(self, weights: Floats, r: Floats) -> Floats | None:
-        Q = self._kernel(weights)
+        Q = like(self.P, weights)
         law = np.full(r.size, 1.0 / r.size)
         for _ in range(4):
             law = law @ Q
         return _gmres(lambda d: d - Q @ d + law @ d, r)
 
     def euler(self, weights: Floats, r: Floats, eps: float) -> Floats | None:
-        Q = self._kernel(weights)
+        Q = like(self.P, weights)
         return _gmres(lambda d: (1.0 + eps) * d - Q @ d, r)
-
-    def _kernel(self, weights: Floats) -> CSR:
-        return sparse.csr_array((weights, self.P.indices, self.P.indptr), shape=self.P.shape)
 
 
 def _gmres(product: Callable[[Floats], Floats], b: Floats) -> Floats:

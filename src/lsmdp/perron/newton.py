@@ -5,9 +5,9 @@ v <- v + d. It is Newton's method: quadratic near the solution. Far from it two 
 and each has its cure.
 
 1. *Wells.* Where Q leaves a region once in 10^100 steps, d is of that size and all local information is lost. Cure: a
-   time step. ((1 + eps) I - Q) d = r - const is one implicit Euler step of length 1/eps for dv/dt = Bv - v - lambda; with
-   eps = gap / REACH it satisfies span(d) <= REACH and is policy iteration for all but the deepest wells. As the gap
-   closes, eps vanishes with it, and the convergence is superlinear again.
+   time step. ((1 + eps) I - Q) d = r - const is one implicit Euler step of length 1/eps for dv/dt = Bv - v - lambda;
+   with eps = gap / REACH it satisfies span(d) <= REACH and is policy iteration for all but the deepest wells. As the
+   gap closes, eps vanishes with it, and the convergence is superlinear again.
 
 2. *Overshoot.* B is concave, so that a long step leaves cliffs in v that later steps wear down only slowly. But the
    solution obeys, for every possible move, v(x) - v(y) <= c(x) - lambda - log P(x,y) (take y for sure), hence the same

@@ -67,7 +67,7 @@ def _walk(
         lo, hi, smallest = kernels.power_step(arrays, g, z, scale, out)
         steps += 1
         gap, scale = log(hi / lo), 1.0 / sqrt(lo * hi)
-        if averaging and gap > target:
+        if averaging and gap > target and steps < max_steps:
             kernels.power_step(arrays, g, out, scale, spare)
             steps += 1
             out += spare

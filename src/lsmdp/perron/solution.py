@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from lsmdp.arrays import CSR, Floats, freeze
+from lsmdp.arrays import CSR, Floats
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
@@ -18,8 +17,8 @@ from lsmdp.policy import Policy
 class Solution:
     """The optimal average cost within ``bounds``, and a policy that achieves it within the same bounds.
 
-    ``bounds`` were computed from ``v`` as it stands here, rounding included: whatever the solver did, the optimal average
-    cost and the average cost of ``policy`` both lie in them. ``v`` has minimum 0. ``status`` is a sentence.
+    ``bounds`` were computed from ``v`` as it stands here, rounding included: whatever the solver did, the optimal
+    average cost and the average cost of ``policy`` both lie in them. ``v`` has minimum 0. ``status`` is a sentence.
     """
 
     lmdp: LMDP
@@ -60,7 +59,7 @@ class Solution:
     @cached_property
     def transition_measure(self) -> CSR:
         """pi(x, y) = mu(x) Q(y|x), the long-run law of a move (sec:convex)."""
-        return freeze(sparse.csr_array(sparse.diags_array(self.stationary) @ self.policy.matrix()))
+        return self.policy.transition_measure()
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, ready for JSON."""

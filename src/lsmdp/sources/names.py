@@ -86,6 +86,11 @@ def usages(registry: Mapping[str, Name]) -> str:
     return ", ".join(name.usage for name in registry.values())
 
 
+def listing(title: str, registry: Mapping[str, Name]) -> str:
+    """All names with what they mean, one a line, for a help text (where \\b keeps the lines apart)."""
+    return "\n".join(["\b", f"{title}:", *(f"  {name.usage:<26}{name.meaning}" for name in registry.values())])
+
+
 def unknown(spec: str, registry: Mapping[str, Name], extensions: str) -> SpecError:
     """What to say about a spec that is neither a file nor a name."""
     head, colon, rest = spec.partition(":")

@@ -1,0 +1,140 @@
+"""Sparse state reduction against dense and high-precision linear algebra."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from lsmdp import ConvergenceError, clusters, grid, random_graph, ring
+from lsmdp.elimination import eliminate, plan
+from lsmdp.model import LMDP
+
+
+def generator(P: np.ndarray, killing: np.ndarray | float = 0.0) -> np.ndarray:
+    """M with off-diagonal entries -P and row sums ``killing``."""
+    M = -P.copy()
+    np.fill_diagonal(M, 0.0)
+    np.fill_diagonal(M, killing - M.sum(axis=1))
+    return M
+
+
+CHAINS = {
+    "grid": lambda: grid(13, 17),
+    "ring": lambda: ring(150, 0.9),
+    "random": lambda: random_graph(200, 4, seed=1),
+    "clusters": lambda: clusters(3, 60, 1e-5, seed=2),
+    "two states": lambda: LMDP([[0.2, 0.8], [0.5, 0.5]]),
+    "one state": lambda: LMDP([[1.0]]),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_three_problems_share_the_factors(name: str) -> None:
+    P = CHAINS[name]().P
+    n = P.shape[0]
+    rng = np.random.default_rng(0)
+    factors = eliminate(plan(P), P.data)
+    mu = factors.stationary()
+    assert mu.min() > 0
+    np.testing.assert_allclose(mu.sum(), 1.0, rtol=1e-14)
+    np.testing.assert_allclose(mu @ P, mu, rtol=1e-12)
+
+    b = rng.normal(size=n)
+    b -= mu @ b
+    d = factors.solve(b)
+    # the solution grows like 1/(escape rate), 1e5 at most here, and rounding with it
+    np.testing.assert_allclose(d - P @ d, b, rtol=0, atol=1e-10)
+
+    killing = rng.uniform(0, 0.1, n)
+    u = eliminate(plan(P), P.data, killing).solve(b)
+    np.testing.assert_allclose(u, np.linalg.solve(generator(P.toarray(), killing), b), rtol=1e-9, atol=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 7))
+def test_every_component_is_accurate_on_chains_with_tiny_entries(seed: int, n: int) -> None:
+    """Entries down to 1e-14: relative error of each mu(x), and of each expected time before killing."""
+    rng = np.random.default_rng(seed)
+    W = 10.0 ** -rng.uniform(0, 14, (n, n))
+    weights = sparse.csr_array(W)
+    factors = eliminate(plan(weights), weights.data)
+    killing = 10.0 ** -rng.uniform(0, 14, n)
+    times = eliminate(plan(weights), weights.data, killing).solve(np.ones(n))
+    with mpmath.workdps(60):
+        exact = [[mpmath.mpf(W[x, y]) if x != y else mpmath.mpf(0) for y in range(n)] for x in range(n)]
+        M = mpmath.matrix(n, n)
+        for x in range(n):
+            for y in range(n):
+                M[x, y] = -exact[x][y] if x != y else mpmath.fsum(exact[x])
+        system = M.T.copy()
+        for y in range(n):
+            system[n - 1, y] = 1
+        mu = mpmath.lu_solve(system, mpmath.matrix([0] * (n - 1) + [1]))
+        killed = M + mpmath.diag([mpmath.mpf(rate) for rate in killing])
+        lifetimes = mpmath.lu_solve(killed, mpmath.ones(n, 1))
+        for computed, truth in ((factors.stationary(), mu), (times, lifetimes)):
+            assert max(abs(computed[x] / truth[x] - 1) for x in range(n)) < 1e-13
+
+
+def test_any_state_can_be_the_reference() -> None:
+    P = grid(6, 7).P
+    mu = eliminate(plan(P), P.data).stationary()
+    for state in (0, 20, 41):
+        moved = plan(P).with_last(state)
+        assert moved.last == state
+        assert sorted(moved.order) == list(range(42))
+        factors = eliminate(moved, P.data)
+        np.testing.assert_allclose(factors.stationary(), mu, rtol=1e-13)
+        assert factors.solve(np.arange(42) - mu @ np.arange(42))[state] == 0.0
+
+
+@pytest.mark.parametrize("last", [0, 199])
+def test_a_law_over_250_decades_is_rescaled_before_it_overflows(last: int) -> None:
+    n = 200
+    up, down = np.full(n - 1, 0.9), np.full(n - 1, 0.05)  # mu grows by 18 a step
+    P = LMDP(sparse.diags_array([down, 0.05, up], offsets=[-1, 0, 1], shape=(n, n)), normalise=True).P
+    mu = eliminate(plan(P).with_last(last), P.data).stationary()
+    assert mu[-1] / mu[0] > 1e245
+    np.testing.assert_allclose(mu[2:-1] / mu[1:-2], 18.0, rtol=1e-12)
+
+
+def test_fill_is_counted_before_it_is_made() -> None:
+    P = grid(40, 40).P
+    predicted = plan(P).entries
+    assert predicted is not None
+    M = generator(P.toarray())
+    order = plan(P).order
+    M = M[np.ix_(order, order)]
+    filled = 0
+    pattern = M != 0
+    for k in range(M.shape[0]):  # eliminate the pattern by hand
+        after = np.flatnonzero(pattern[k + 1 :, k]) + k + 1
+        filled += after.size
+        pattern[np.ix_(after, after)] = True
+    assert predicted == filled
+
+
+def test_dissection_keeps_the_fill_of_a_grid_low() -> None:
+    """Nested dissection of an m x m grid fills O(m^2 log m); a banded order would fill m^3."""
+    small, large = plan(grid(50, 50).P).entries, plan(grid(200, 200).P).entries
+    assert small is not None
+    assert large is not None
+    assert large / small < 2 * 16 * np.log(200) / np.log(50)
+    assert large < 200**3 / 4
+
+
+def test_hopeless_fill_is_declined() -> None:
+    P = random_graph(20_000, 7).P
+    declined = plan(P, limit=1_000_000)
+    assert declined.entries is None
+    with pytest.raises(ConvergenceError, match="fill in more entries than allowed"):
+        eliminate(declined, P.data)
+
+
+def test_a_chain_that_cannot_leave_is_refused() -> None:
+    P = sparse.csr_array(np.array([[1.0, 0.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]))
+    with pytest.raises(ConvergenceError, match="cannot leave"):
+        eliminate(plan(P).with_last(2), P.data)
