@@ -84,15 +84,30 @@ def test_policy_loops_agree_with_the_written_out_kernel(span: float) -> None:
     assert (kernels.control_cost(P, u) >= 0).all()
 
 
-def test_power_step_is_a_product_with_its_ratios() -> None:
+@pytest.mark.parametrize("averaging", [False, True])
+def test_power_steps_are_products(averaging: bool) -> None:
     rng = np.random.default_rng(4)
     P = LMDP(rng.uniform(0, 1, (30, 30)), normalise=True).P
-    g, z, out = rng.uniform(0.5, 1, 30), rng.uniform(0.1, 1, 30), np.empty(30)
-    lo, hi, smallest = kernels.power_step(kernels.rows(P), g, z, 0.25, out)
-    expected = g * (P @ z)
-    np.testing.assert_allclose(out, 0.25 * expected, rtol=1e-14)
-    np.testing.assert_allclose([lo, hi], [(expected / z).min(), (expected / z).max()], rtol=1e-14)
-    assert smallest == out.min()
+    g, z = rng.uniform(0.5, 1, 30), rng.uniform(0.1, 1, 30)
+    A = g[:, None] * P.toarray()
+    first = A @ z
+    ratios = first / z
+    expected = first + A @ first / np.sqrt(ratios.min() * ratios.max()) if averaging else first
+    walk = kernels.power_walk(kernels.rows(P), g, z, 0.0, 1 + averaging, averaging)
+    assert walk.steps == 1 + averaging
+    np.testing.assert_allclose(z / z[0], expected / expected[0], rtol=1e-13)
+
+
+def test_power_steps_stop_at_their_target_and_see_their_contraction() -> None:
+    P = LMDP(np.random.default_rng(4).uniform(0, 1, (30, 30)), normalise=True).P
+    W = 0.97 * np.eye(30) + 0.03 * P.toarray()  # the averaged pair contracts by (0.97 + 0.97^2)/2 = 0.955
+    slow, z = LMDP(W, normalise=True).P, np.random.default_rng(1).uniform(0.5, 1, 30)
+    walk = kernels.power_walk(kernels.rows(slow), np.ones(30), z, 1e-9, 10_000, False)
+    ratios = slow @ z / z
+    assert np.log(ratios.max() / ratios.min()) <= 1e-9
+    assert walk.averaging  # ten steps at 0.97 leave more than half
+    assert walk.rate == pytest.approx(np.sqrt(0.955), abs=0.01)
+    assert walk.steps == pytest.approx(np.log(1e-9) / np.log(np.sqrt(0.955)), rel=0.3)
 
 
 def test_lowering_to_paths_is_the_shortest_path_closure() -> None:

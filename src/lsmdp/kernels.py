@@ -19,7 +19,7 @@ The loop uses 2e in place of e, which also covers the products of errors and an 
 from __future__ import annotations
 
 import heapq
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -27,6 +27,8 @@ from numba import njit
 from lsmdp.arrays import CSR, EPS, Floats, read_only
 
 Arrays = tuple[Any, Any, Any]
+BLOCK = 10  # power steps between two looks at the contraction
+SMALLEST = 1e-120  # power steps stop at an entry of z below this; two steps lose at most 130 decades (power.py)
 
 
 def rows(P: CSR) -> Arrays:
@@ -70,10 +72,23 @@ def control_cost(P: CSR, u: Floats) -> Floats:
     return out
 
 
-def power_step(arrays: Arrays, g: Floats, z: Floats, scale: float, out: Floats) -> tuple[float, float, float]:
-    """out = scale * g * (A z) in one pass; returns the extremes of g * (A z) / z and the smallest entry of out."""
-    lo, hi, smallest = _power_step(*arrays, g, z, scale, out)
-    return lo, hi, smallest
+class Walk(NamedTuple):
+    """How a run of power steps went; ``rate`` is the contraction of the gap per step that was seen last (1: none)."""
+
+    steps: int
+    rate: float
+    averaging: bool
+
+
+def power_walk(arrays: Arrays, g: Floats, z: Floats, target: float, max_steps: int, averaging: bool) -> Walk:
+    """z <- g * (A z) in place, scaled, until the ratios agree within ``target`` or an entry of z is very small.
+
+    After ``BLOCK`` steps that have not halved the gap, or from the start with ``averaging``, pairs of steps are
+    averaged: z <- (A z + A A z) / 2.
+    """
+    spare, second = np.empty_like(z), np.empty_like(z)
+    steps, rate, averaging = _power_walk(*arrays, g, z, spare, second, target, max_steps, averaging, BLOCK, SMALLEST)
+    return Walk(steps, rate, averaging)
 
 
 def lower_to_paths(PT: CSR, log_P: Floats, c: Floats, lambda_low: float, v: Floats) -> Floats:
@@ -188,6 +203,50 @@ def _power_step(
         out[x] = s
         smallest = min(smallest, s)
     return lo, hi, smallest
+
+
+@njit(cache=True, error_model="numpy")
+def _power_walk(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    g: Any,
+    z: Any,
+    out: Any,
+    second: Any,
+    target: float,
+    max_steps: int,
+    averaging: bool,
+    block: int,
+    smallest_allowed: float,
+) -> tuple[int, float, bool]:
+    scale, rate = 1.0, 1.0
+    gap_before = np.inf
+    steps, since = 0, 0
+    while steps < max_steps:
+        lo, hi, smallest = _power_step(indptr, indices, data, g, z, scale, out)
+        steps += 1
+        since += 1
+        gap, scale = np.log(hi / lo), 1.0 / np.sqrt(lo * hi)
+        if averaging and gap > target and steps < max_steps:
+            _power_step(indptr, indices, data, g, out, scale, second)
+            steps += 1
+            since += 1
+            for x in range(z.size):
+                out[x] += second[x]
+            largest, smallest = out.max(), out.min()
+            for x in range(z.size):
+                out[x] /= largest
+            smallest /= largest
+        z[:] = out
+        if gap <= target or smallest < smallest_allowed:
+            break
+        if since >= block:
+            if gap_before < np.inf:
+                rate = (gap / gap_before) ** (1.0 / since)
+                averaging = averaging or gap > gap_before / 2
+            gap_before, since = gap, 0
+    return steps, rate, averaging
 
 
 @njit(cache=True, error_model="numpy")

@@ -19,9 +19,9 @@ from lsmdp.perron.krylov import Krylov
 from lsmdp.perron.power import Power
 from lsmdp.perron.problem import Attempt, Method, Problem
 
-SMALL = 64  # states up to which elimination is cheaper than thinking about it
 FIRST_LOOK = 40  # power steps of the first run
 PATIENCE = 400  # power steps that are cheaper than planning an elimination
+OPTIMISM = 3.0  # the fast modes go first: the contraction seen early is better than the one that matters
 NEWTON_STEPS = 10  # a typical solve from the start
 BLAS = 8.0  # how much faster LAPACK multiplies than a sparse loop
 MANY = 1e9  # power steps beyond all patience
@@ -37,12 +37,8 @@ class Auto:
     def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
         """The best attempt of the chain; its ``how`` names the methods that led there."""
         trail = _Trail(problem, tol, v)
-        if problem.n <= SMALL:
-            methods: list[Method] = [Direct(), Power()]
-        else:
-            rate = trail.follow(Power(FIRST_LOOK)).rate
-            methods = [] if trail.done else _by_cost(problem, trail.attempt.gap, rate, tol)
-        for method in methods:
+        rate = trail.follow(Power(FIRST_LOOK)).rate
+        for method in [] if trail.done else _by_cost(problem, trail.attempt.gap, rate, tol):
             if not trail.done:
                 trail.follow(method)
         return trail.attempt
@@ -79,7 +75,7 @@ def _by_cost(problem: Problem, gap: float, rate: float, tol: float) -> list[Meth
     # a Krylov space of dimension k does the work of k^2 power steps on a diffusive chain
     products = NEWTON_STEPS * max(KRYLOV_BASIS, 4 * sqrt(min(steps, MANY)))
     costs: list[tuple[float, Method]] = [
-        (steps * entries, predicted),
+        (OPTIMISM * steps * entries, predicted),
         (products * (entries + KRYLOV_BASIS * problem.n), Krylov()),
     ]
     if steps > PATIENCE and problem.plan.entries is not None:

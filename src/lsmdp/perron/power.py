@@ -13,7 +13,6 @@ that periodic and nearly periodic chains converge as well.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, sqrt
 
 import numpy as np
 
@@ -22,8 +21,6 @@ from lsmdp.arrays import Floats
 from lsmdp.perron.problem import Attempt, Problem
 
 PLAIN_SPAN = 150.0  # up to this span of v and of c, z = e^{-v} itself is a safe representation (65 decades)
-SMALLEST = 1e-120  # an entry of z below this moves the base; two more steps cost 130 decades at the most
-BLOCK = 10  # steps between two looks at the contraction
 
 
 @dataclass(frozen=True)
@@ -35,52 +32,32 @@ class Power:
 
     def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
         """Iterate until the ratios agree within tol, or max_steps."""
-        steps, rate, averaging = 0, 1.0, False
-        target = tol
         _, lo, hi = problem.residual(v)
         best = Attempt(v, lo, hi, 0)
+        walk = kernels.Walk(0, 1.0, False)
+        steps, target = 0, tol
         while best.gap > tol and steps < self.max_steps:
-            v, taken, rate, averaging = _walk(problem, v, target, self.max_steps - steps, averaging)
-            steps += taken
+            v, walk = _walk(problem, v, target, self.max_steps - steps, walk.averaging)
+            steps += walk.steps
             _, lo, hi = problem.residual(v)
             if hi - lo < best.gap:
-                best = Attempt(v, lo, hi, steps, rate)
-            elif target < tol / 8 or taken == 0:
+                best = Attempt(v, lo, hi, steps)
+            elif target < tol / 8:
                 break  # the ratios agree, but rounding keeps the certificate wider than tol
-            target = target / 2 if taken < self.max_steps else target
-        return Attempt(best.v, best.lo, best.hi, steps, rate)
+            target /= 2
+        return Attempt(best.v, best.lo, best.hi, steps, walk.rate)
 
 
-def _walk(
-    problem: Problem, v: Floats, target: float, max_steps: int, averaging: bool
-) -> tuple[Floats, int, float, bool]:
+def _walk(problem: Problem, v: Floats, target: float, max_steps: int, averaging: bool) -> tuple[Floats, kernels.Walk]:
     """Steps on one base until the target, the end of the budget, or the need for a new base."""
     base, arrays, g, z = _coordinates(problem, v)
-    if g is None:  # the residual itself spans hundreds: take Bellman steps until it does not
+    if g is None:  # the residual itself spans hundreds: take a Bellman step
         r, _, _ = problem.residual(v)
         v = v + r
-        return v - v.min(), 1, 1.0, averaging
-    out, spare = np.empty_like(z), np.empty_like(z)
-    scale, steps, rate, smallest = 1.0, 0, 1.0, 1.0
-    gap_before = gap = float("inf")
-    while steps < max_steps and gap > target and smallest > SMALLEST:
-        lo, hi, smallest = kernels.power_step(arrays, g, z, scale, out)
-        steps += 1
-        gap, scale = log(hi / lo), 1.0 / sqrt(lo * hi)
-        if averaging and gap > target and steps < max_steps:
-            kernels.power_step(arrays, g, out, scale, spare)
-            steps += 1
-            out += spare
-            out /= out.max()
-            smallest = float(out.min())
-        z, out = out, z
-        if steps % BLOCK < 1 + averaging and gap > 0.0:
-            if gap_before < float("inf"):
-                rate = (gap / gap_before) ** (1.0 / BLOCK)
-                averaging = averaging or gap > gap_before / 2
-            gap_before = gap
+        return v - v.min(), kernels.Walk(1, 1.0, averaging)
+    walk = kernels.power_walk(arrays, g, z, target, max_steps, averaging)
     v = base - np.log(z)
-    return v - v.min(), steps, rate, averaging
+    return v - v.min(), walk
 
 
 def _coordinates(problem: Problem, v: Floats) -> tuple[Floats, kernels.Arrays, Floats | None, Floats]:
