@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from lsmdp.arrays import CSR, EPS, Floats, read_only
+from lsmdp.arrays import CSR, EPS, Floats, Ints, read_only
 
 Arrays = tuple[Any, Any, Any]
 BLOCK = 10  # power steps between two looks at the contraction
@@ -69,6 +69,27 @@ def control_cost(P: CSR, u: Floats) -> Floats:
     """KL(Q_v(.|x) || P(.|x)) for each state, in nats (not multiplied by the temperature)."""
     out = np.empty(u.size)
     _control_cost(*rows(P), read_only(u.view()), out)
+    return out
+
+
+def play(P: CSR, u: Floats, p: Floats) -> tuple[Floats, Floats]:
+    """KL(Q_v(.|x) || P(.|x)) for each state, and p Q_v: what a round of play costs and where it leads, in one pass."""
+    kl, after = np.empty(u.size), np.zeros(u.size)
+    _play(*rows(P), read_only(u.view()), read_only(p.view()), kl, after)
+    return kl, after
+
+
+def divergence(P: CSR, u: Floats, other: Floats) -> tuple[Floats, float]:
+    """KL(Q_u(.|x) || Q_other(.|x)) for each state, and max_x |Q_u(.|x) - Q_other(.|x)|_1."""
+    kl = np.empty(u.size)
+    change = _divergence(*rows(P), read_only(u.view()), read_only(other.view()), kl)
+    return kl, float(change)
+
+
+def sample(P: CSR, u: Floats, states: Ints, uniforms: Floats) -> Ints:
+    """A next state under Q_v from each of ``states``, by inversion of one uniform number each."""
+    out = np.empty(states.size, dtype=np.int64)
+    _sample(*rows(P), read_only(u.view()), read_only(states.view()), read_only(uniforms.view()), out)
     return out
 
 
@@ -184,6 +205,79 @@ def _control_cost(indptr: Any, indices: Any, data: Any, u: Any, out: Any) -> Non
             s += weight
             mean += weight * d
         out[x] = max(-mean / s - np.log(s), 0.0)
+
+
+@njit(cache=True, error_model="numpy")
+def _play(indptr: Any, indices: Any, data: Any, u: Any, law: Any, kl: Any, after: Any) -> None:
+    for x in range(u.size):
+        m = np.inf
+        for p in range(indptr[x], indptr[x + 1]):
+            m = min(m, u[indices[p]])
+        s, mean = 0.0, 0.0
+        for p in range(indptr[x], indptr[x + 1]):
+            d = u[indices[p]] - m
+            weight = data[p] * np.exp(-d)
+            s += weight
+            mean += weight * d
+        kl[x] = max(-mean / s - np.log(s), 0.0)
+        if law[x] > 0.0:
+            share = law[x] / s
+            for p in range(indptr[x], indptr[x + 1]):
+                after[indices[p]] += share * data[p] * np.exp(m - u[indices[p]])
+
+
+@njit(cache=True, error_model="numpy")
+def _divergence(indptr: Any, indices: Any, data: Any, u: Any, other: Any, kl: Any) -> float:
+    largest = 0.0
+    for x in range(u.size):
+        m, k = np.inf, np.inf
+        for p in range(indptr[x], indptr[x + 1]):
+            m = min(m, u[indices[p]])
+            k = min(k, other[indices[p]])
+        s, t = 0.0, 0.0
+        for p in range(indptr[x], indptr[x + 1]):
+            s += data[p] * np.exp(m - u[indices[p]])
+            t += data[p] * np.exp(k - other[indices[p]])
+        # KL = sum q (e^y - 1 - y) with y = log(q'/q): no cancellation between nearly equal policies
+        total, change = 0.0, 0.0
+        shift = (k - m) - np.log(t / s)
+        for p in range(indptr[x], indptr[x + 1]):
+            q = data[p] * np.exp(m - u[indices[p]]) / s
+            y = (u[indices[p]] - other[indices[p]]) + shift
+            growth = np.expm1(y)
+            total += q * _excess(y, growth)
+            change += q * abs(growth)
+        kl[x] = total
+        largest = max(largest, change)
+    return largest
+
+
+@njit(cache=True, error_model="numpy")
+def _excess(y: float, growth: float) -> float:
+    """e^y - 1 - y, by its series near 0."""
+    if abs(y) < 1e-2:
+        return y * y * (0.5 + y * (1 / 6 + y * (1 / 24 + y * (1 / 120 + y / 720))))
+    return growth - y
+
+
+@njit(cache=True, error_model="numpy")
+def _sample(indptr: Any, indices: Any, data: Any, u: Any, states: Any, uniforms: Any, out: Any) -> None:
+    for i in range(states.size):
+        x = states[i]
+        m = np.inf
+        for p in range(indptr[x], indptr[x + 1]):
+            m = min(m, u[indices[p]])
+        s = 0.0
+        for p in range(indptr[x], indptr[x + 1]):
+            s += data[p] * np.exp(m - u[indices[p]])
+        left = uniforms[i] * s
+        chosen = indices[indptr[x + 1] - 1]
+        for p in range(indptr[x], indptr[x + 1]):
+            left -= data[p] * np.exp(m - u[indices[p]])
+            if left < 0.0:
+                chosen = indices[p]
+                break
+        out[i] = chosen
 
 
 @njit(cache=True, error_model="numpy")

@@ -32,7 +32,7 @@ from lsmdp.arrays import (
 )
 from lsmdp.chain import largest_class as largest_class_of
 from lsmdp.chain import reversible_law, strong_classes
-from lsmdp.errors import AssumptionError, ModelError
+from lsmdp.errors import AssumptionError, ModelError, SpecError
 
 if TYPE_CHECKING:
     from lsmdp.elimination import Plan
@@ -145,6 +145,23 @@ class LMDP:
         taken = np.zeros((rows, cols), dtype=bool)
         taken[tuple(self.positions.astype(np.int64).T)] = True
         return (rows, cols) if np.count_nonzero(taken) == self.n else None
+
+    def state(self, which: int | str) -> int:
+        """The number of a state, given by its label or by its number."""
+        if self.labels is not None and str(which) in self._numbers:
+            return self._numbers[str(which)]
+        try:
+            number = int(which)
+        except ValueError:
+            number = -1
+        if not 0 <= number < self.n:
+            hint = " Labels are given as they stand in the input." if self.labels is not None else ""
+            raise SpecError(f'there is no state "{which}". States are numbered from 0 to {self.n - 1}.{hint}')
+        return number
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {label: number for number, label in enumerate(self.labels or ())}
 
     def name_of(self, state: int) -> str:
         """How messages speak of a state: ``state 26 "769806"``."""

@@ -23,7 +23,12 @@ import numpy as np
 from lsmdp import kernels
 from lsmdp.arrays import CSR, Floats, Ints, as_distribution, as_value, freeze, like, read_only
 from lsmdp.chain import long_run_law
+from lsmdp.elimination import eliminate
+from lsmdp.errors import ConvergenceError
 from lsmdp.model import LMDP
+
+REDUCED_STATES = 20_000  # ordering the elimination of more takes long where it is of no use
+REDUCED_FLOPS = 2e8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +78,20 @@ class Policy:
     @cached_property
     def _stationary(self) -> Floats:
         rho = self.lmdp.reversible_law
-        return np.asarray(read_only(long_run_law(self.matrix()) if rho is None else self._balanced(rho)))
+        law = self._reduced() if rho is None else self._balanced(rho)
+        return np.asarray(read_only(long_run_law(self.matrix()) if law is None else law))
+
+    def _reduced(self) -> Floats | None:
+        """By state reduction in the order that the model keeps, where that is cheap and no move has underflowed."""
+        if self.lmdp.n > REDUCED_STATES or self.lmdp.elimination_plan.flops > REDUCED_FLOPS:
+            return None
+        weights = kernels.policy_weights(self.lmdp.P, self._u)
+        if weights.min() == 0.0:
+            return None
+        try:
+            return eliminate(self.lmdp.elimination_plan, weights).stationary()
+        except ConvergenceError:
+            return None
 
     def _balanced(self, rho: Floats) -> Floats:
         """mu ~ rho w (P w), in logarithms: with r = -log(P w) - u, log mu = log rho - 2u - r up to a constant."""

@@ -1,0 +1,232 @@
+"""A cost sequence: what the adversary has written down before the game begins.
+
+The costs c_1, c_2, ... are *oblivious* (sec:online): they do not depend on what the learner does. A :class:`Costs` is
+therefore a value: it can be gone through again, from any round on, and always gives the same bits. Its values lie in
+[0, 1], as the guarantees demand. A user's units are mapped there by c = (x - low) / (high - low), where ``low`` is
+the value that costs 0 and ``high`` the one that costs 1; ``low > high`` is fine (speeds: 70 is good, 0 is bad).
+
+Values come in blocks, a few thousand numbers at a time, from a :class:`Source`. Nothing is kept: memory does not grow
+with the number of rounds, and a round that cannot be used is an error when it is reached, not before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from lsmdp.arrays import Floats, name_state, read_only
+from lsmdp.costs.columns import by_position
+from lsmdp.costs.names import STANDARD_INPUT
+from lsmdp.errors import CostError, LsmdpError, SpecError
+from lsmdp.model import LMDP
+
+BLOCK = 2**14  # numbers drawn or read at a time
+
+
+def block_rows(n: int) -> int:
+    """How many rounds make a block."""
+    return max(1, BLOCK // n)
+
+
+class Hash(Protocol):
+    """What hashlib makes."""
+
+    def update(self, data: bytes, /) -> None:
+        """Take in more bytes."""
+
+    def hexdigest(self) -> str:
+        """The hash of all bytes so far."""
+
+
+class Source(Protocol):
+    """Where costs come from, in the units of the user."""
+
+    @property
+    def T(self) -> int | None:
+        """The number of rounds, where it is known and finite."""
+
+    @property
+    def replayable(self) -> bool:
+        """Whether it can be gone through more than once."""
+
+    def blocks(self, start: int) -> Iterator[Floats]:
+        """The rounds from ``start`` on, as arrays of one or more rounds x n."""
+
+    def update(self, digest: Hash) -> None:
+        """Feed all that determines the values."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Costs:
+    """A sequence of costs in [0, 1] for n states: ``for c_t in costs``, or from round t on ``costs.from_round(t)``.
+
+    ``T`` is the number of rounds, None where only the end of the input tells it; ``name`` is what the command line
+    calls the sequence; ``low`` and ``high`` are the user's units for cost 0 and cost 1.
+    """
+
+    source: Source
+    n: int
+    T: int | None = None
+    name: str = "costs"
+    seed: int = 0
+    low: float = 0.0
+    high: float = 1.0
+    labels: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.T is not None and self.T < 1:
+            raise SpecError(f"the number of rounds is {self.T}. A game has at least 1 round (--rounds).")
+        if not 0.0 < abs(self.high - self.low) < float("inf"):
+            raise SpecError(
+                f"the scale is {self.low:g} to {self.high:g}. LOW is the value that costs 0 and HIGH the one that "
+                "costs 1: two different finite numbers."
+            )
+
+    def __iter__(self) -> Iterator[Floats]:
+        return self.from_round(1)
+
+    def from_round(self, t: int) -> Iterator[Floats]:
+        """c_t, c_{t+1}, ...: read-only arrays of n numbers in [0, 1]. Rounds count from 1."""
+        if t < 1:
+            raise CostError(f"there is no round {t}. Rounds count from 1.")
+        with blaming(self.name):
+            blocks = self.source.blocks(t)
+        return self._rounds(t, blocks)
+
+    @property
+    def replayable(self) -> bool:
+        """Whether the sequence can be gone through more than once; not so for standard input."""
+        return self.source.replayable
+
+    def digest(self) -> str:
+        """A sha256 of all that determines the values; the number of rounds is no part of it."""
+        digest = hashlib.sha256(repr((self.n, self.low, self.high)).encode())
+        self.source.update(digest)
+        return digest.hexdigest()
+
+    def _rounds(self, t: int, blocks: Iterator[Floats]) -> Iterator[Floats]:
+        with blaming(self.name):
+            while self.T is None or t <= self.T:
+                block = next(blocks, None)
+                if block is None:
+                    self._require_end(t)
+                    return
+                block = block if self.T is None else block[: self.T - t + 1]
+                yield from self._checked(t, block)
+                t += len(block)
+
+    def _require_end(self, t: int) -> None:
+        if self.T is not None:
+            raise CostError(
+                f"there is no round {t}: the costs end before it, but {self.T} rounds were asked for. Ask for fewer "
+                "with --rounds, or give more of them."
+            )
+
+    def _checked(self, t: int, block: Floats) -> Iterator[Floats]:
+        """The rounds t, t + 1, ... of a block as costs, up to the first that has an unusable value."""
+        bottom, top = sorted((self.low, self.high))
+        usable = ((block >= bottom) & (block <= top)).all(axis=1)
+        count = len(block) if usable.all() else int(np.argmin(usable))
+        c = (block[:count] - self.low) / (self.high - self.low)
+        c += 0.0  # turns -0 into 0
+        yield from read_only(c)
+        if count < len(block):
+            raise self._unusable(t + count, block[count], bottom, top)
+
+    def _unusable(self, t: int, x: Floats, bottom: float, top: float) -> CostError:
+        state = int(np.argmin((x >= bottom) & (x <= top)))
+        fact = f"round {t}, {name_state(state, self.labels)}: the cost is {x[state]:.10g}"
+        if not np.isfinite(x[state]):
+            return CostError(f"{fact}. Every cost must be a finite number; correct it or fill it in.")
+        if (self.low, self.high) == (0.0, 1.0):
+            return CostError(
+                f"{fact}, outside [0, 1]. Map your units with --scale LOW HIGH (scale=(LOW, HIGH)): LOW becomes cost 0 "
+                "and HIGH becomes cost 1."
+            )
+        return CostError(
+            f"{fact}, outside the scale from {self.low:g} to {self.high:g}. Correct it, or widen --scale LOW HIGH."
+        )
+
+    def __repr__(self) -> str:
+        rounds = "" if self.T is None else f", {self.T:,} rounds"
+        return f"Costs({self.name}: {self.n:,} states{rounds})"
+
+
+@contextmanager
+def blaming(name: str) -> Iterator[None]:
+    """Errors inside name the cost sequence first."""
+    try:
+        yield
+    except LsmdpError as error:
+        raise type(error)(f"{'standard input' if name == STANDARD_INPUT else name}: {error}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Costs in an array, a row a round: in memory, or mapped from a file (then ``path`` names it)."""
+
+    values: npt.NDArray[Any]
+    lmdp: LMDP
+    path: Path | None = None
+    replayable: bool = True
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 2 or self.values.dtype.kind not in "buif":
+            shape = " x ".join(map(str, self.values.shape))
+            raise CostError(
+                f"the costs are an array of shape {shape or '()'} and type {self.values.dtype}. Give a table of "
+                f"numbers with a row per round and a column per state (T x {self.lmdp.n})."
+            )
+        by_position(self.values.shape[1], self.lmdp)
+
+    @property
+    def T(self) -> int:
+        """The number of rows."""
+        return int(self.values.shape[0])
+
+    def blocks(self, start: int) -> Iterator[Floats]:
+        """The rows from ``start`` on, as copies."""
+        columns = by_position(self.values.shape[1], self.lmdp)
+        size = block_rows(self.values.shape[1])
+        for first in range(start - 1, self.T, size):
+            yield np.array(self.values[first : first + size, columns], dtype=np.float64)
+
+    def update(self, digest: Hash) -> None:
+        """The bytes of the file or of the numbers, and which columns are kept."""
+        if self.path is None:
+            digest.update(repr(self.values.shape).encode())
+            for block in self.blocks(1):
+                digest.update(block.tobytes())
+        else:
+            update_with_file(digest, self.path, self.lmdp)
+
+
+def update_with_file(digest: Hash, path: Path, lmdp: LMDP) -> None:
+    """Feed the bytes of a file and all of the model that decides which of its columns are read."""
+    origin = None if lmdp.origin is None else (lmdp.origin.tolist(), lmdp.origin_n)
+    digest.update(repr((path.suffix.lower(), lmdp.labels, origin)).encode())
+    with path.open("rb") as stream:
+        while piece := stream.read(2**20):
+            digest.update(piece)
+
+
+def as_costs(costs: Any, lmdp: LMDP, *, scale: tuple[float, float] | None = None) -> Costs:
+    """Costs from an array of T x n numbers (or as many columns as before states were dropped); a Costs as it is."""
+    if isinstance(costs, Costs):
+        if costs.n != lmdp.n:
+            raise CostError(f"{costs.name} has costs for {costs.n} states, but the model has {lmdp.n}.")
+        return costs
+    try:
+        values = np.asarray(costs)
+    except ValueError:
+        raise CostError("the rounds differ in length. Give one cost per state in each.") from None
+    table = Table(values, lmdp)
+    low, high = scale or (0.0, 1.0)
+    return Costs(table, lmdp.n, table.T, "array", low=low, high=high, labels=lmdp.labels)

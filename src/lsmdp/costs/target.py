@@ -1,0 +1,108 @@
+"""A target that moves over the map or along the moves of P.
+
+The target visits a closed list of states, its *stops*, and stays ``pace`` rounds at each. In a round with the target
+at y the cost is
+
+    c_t(x) = min(1, d(x, y) / reach),
+
+zero at the target and 1 from the distance ``reach`` on. Where states have positions, d is the distance in the plane,
+the stops are the states nearest to an ellipse around the middle of the map, and reach is half its longer side. Where
+they have none, d(x, y) is the number of moves from x to y (infinite if there is no way), the stops are a shortest way
+from a random state to one of the farthest from it, and back, and reach is half the distance there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lsmdp.arrays import CSR, Floats, Ints, read_only
+from lsmdp.chain import largest_class
+from lsmdp.costs.sequence import block_rows
+from lsmdp.model import LMDP
+
+POINTS = 96  # of the ellipse
+RADIUS = 0.35  # of the ellipse, as a share of the sides of the map
+
+
+def moving_target(lmdp: LMDP, pace: int, rng: np.random.Generator) -> Callable[[Ints], Floats]:
+    """The costs of consecutive rounds, a row each."""
+    stops, reach = _round_trip(lmdp.P, rng) if lmdp.positions is None else _circle(lmdp.positions, rng)
+    distance = _moves_to(lmdp.P) if lmdp.positions is None else _apart(lmdp.positions)
+
+    @lru_cache(maxsize=block_rows(lmdp.n))
+    def cost(target: int) -> Floats:
+        return read_only(np.minimum(distance(target) / reach, 1.0))
+
+    def rows(t: Ints) -> Floats:
+        return np.stack([cost(target) for target in stops[(t - 1) // pace % stops.size].tolist()])
+
+    return rows
+
+
+def _apart(positions: Floats) -> Callable[[int], Floats]:
+    return lambda y: np.hypot(*(positions - positions[y]).T)
+
+
+def _moves_to(P: CSR) -> Callable[[int], Floats]:
+    back = P.T.tocsr()
+
+    def distance(y: int) -> Floats:
+        level, _ = search(back.indptr, back.indices, y)
+        return np.where(level < 0, np.inf, level)
+
+    return distance
+
+
+def _circle(positions: Floats, rng: np.random.Generator) -> tuple[Ints, float]:
+    low, high = positions.min(axis=0), positions.max(axis=0)
+    angle = 2.0 * np.pi * (rng.random() + np.arange(POINTS) / POINTS)
+    ellipse = (low + high) / 2.0 + RADIUS * (high - low) * np.column_stack([np.cos(angle), np.sin(angle)])
+    nearest = np.array([np.argmin(((positions - point) ** 2).sum(axis=1)) for point in ellipse])
+    moved = np.append(True, nearest[1:] != nearest[:-1])
+    return nearest[moved], float((high - low).max()) / 2.0 or 1.0
+
+
+def _round_trip(P: CSR, rng: np.random.Generator) -> tuple[Ints, float]:
+    members = largest_class(P)
+    home = int(rng.choice(members))
+    level, parent = search(P.indptr, P.indices, home)
+    far = int(members[np.argmax(level[members])])
+    _, back = search(P.indptr, P.indices, far)
+    stops = _way(parent, home, far) + _way(back, far, home)
+    return np.array(stops or [home], dtype=np.int64), max(1.0, level[far] / 2.0)
+
+
+def _way(parent: Ints, start: int, end: int) -> list[int]:
+    """The states of the way from ``start`` to ``end`` in a search tree, without the last."""
+    way = []
+    while end != start:
+        end = int(parent[end])
+        way.append(end)
+    return way[::-1]
+
+
+@njit(cache=True)
+def search(indptr: Any, indices: Any, start: int) -> Any:
+    """Breadth-first: the number of moves from ``start`` to each state (-1: no way), and the state before it."""
+    n = indptr.size - 1
+    level = np.full(n, -1, dtype=np.int64)
+    parent = np.full(n, -1, dtype=np.int64)
+    queue = np.empty(n, dtype=np.int64)
+    level[start], queue[0] = 0, start
+    head, tail = 0, 1
+    while head < tail:
+        x = queue[head]
+        head += 1
+        for p in range(indptr[x], indptr[x + 1]):
+            y = indices[p]
+            if level[y] < 0:
+                level[y] = level[x] + 1
+                parent[y] = x
+                queue[tail] = y
+                tail += 1
+    return level, parent

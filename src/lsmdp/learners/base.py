@@ -1,0 +1,98 @@
+"""The protocol of a learner, and what the leaders share.
+
+A learner is a small frozen object; what it knows is its *state*, a NamedTuple of arrays and numbers that carries only
+what the next round needs, so that a checkpoint is the state. In round t (1-based),
+
+    policy = learner.policy(lmdp, state)             # chosen before c_t is seen
+    state  = learner.observe(lmdp, state, c_t)       # c_t is revealed
+
+Neither changes its arguments; the same state gives the same policy. ``report(before, after)`` says what the round's
+choice was worth as a solution for the mean cost it was made for, and what it took.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from lsmdp.arrays import Floats
+from lsmdp.model import LMDP
+from lsmdp.perron import solve
+from lsmdp.policy import Policy
+
+State = Any  # a NamedTuple of arrays and numbers, a type of each learner's own
+
+
+class Report(NamedTuple):
+    """Bounds on the optimal average cost for the cost that a policy was chosen for (nan: none), and the steps spent."""
+
+    lo: float = float("nan")
+    hi: float = float("nan")
+    steps: int = 0
+
+
+class Learner(Protocol):
+    """Chooses a policy each round before the cost of that round is seen."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it; the same as on the command line, with its options."""
+
+    def init(self, lmdp: LMDP) -> State:
+        """The state before round 1."""
+
+    def policy(self, lmdp: LMDP, state: State) -> Policy:
+        """The policy of the coming round."""
+
+    def observe(self, lmdp: LMDP, state: State, c_t: Floats) -> State:
+        """The state after this round's cost was revealed."""
+
+    def report(self, before: State, after: State) -> Report:
+        """What is known of the policy that was played between these two states."""
+
+
+class Lead(NamedTuple):
+    """A leader: the value function that solves some cost, with the bounds that it proves (in units of the cost)."""
+
+    v: Floats
+    lo: float
+    hi: float
+    steps: int
+
+
+class LeaderBase:
+    """What all leaders share: they play the v of their state, and report its certificate."""
+
+    def policy(self, lmdp: LMDP, state: State) -> Policy:
+        """The leader, as of this state."""
+        return Policy(lmdp, state.v)
+
+    def report(self, before: State, after: State) -> Report:
+        """The certificate of the policy played, for the cost that it solves, and the steps to the next one."""
+        return Report(before.lo, before.hi, after.steps)
+
+
+def lead(lmdp: LMDP, c: Floats, v: Floats, tol: float) -> Lead:
+    """The optimum for the cost c, certified within tol, from the value function v on."""
+    solution = solve(lmdp, c, tol=tol, start=v)
+    return Lead(solution.v, *solution.bounds, solution.iterations)
+
+
+def passive_lead(lmdp: LMDP) -> Lead:
+    """The optimum for the zero cost: do nothing, pay nothing."""
+    return Lead(np.zeros(lmdp.n), 0.0, 0.0, 0)
+
+
+def pack(state: State) -> dict[str, Any]:
+    """A state as named arrays, ready for ``numpy.savez``."""
+    return {name: np.asarray(value) for name, value in zip(state._fields, state, strict=True)}
+
+
+def unpack(like: State, arrays: dict[str, Any]) -> State:
+    """The state of the same type as ``like`` that was packed into these arrays."""
+    return type(like)(**{name: _plain(arrays[name]) for name in like._fields})
+
+
+def _plain(array: Any) -> Any:
+    return array.item() if array.ndim == 0 else array

@@ -1,0 +1,60 @@
+"""Follow the leader (alg:ftl): play the optimum for the mean of the costs so far.
+
+    c_bar_t = (c_1 + ... + c_{t-1}) / (t - 1 + kappa),    c_bar_1 = 0,
+
+with kappa = 0 in the paper; kappa > 0 counts that many rounds of zero cost before the first, which is cautious early.
+
+Each round is solved only to a certified gap gap_t <= min(tolerance, 0.1/t), from the last round's v on. This
+schedule is part of the algorithm: an approximate leader with gap_t = O(1/t) still has regret O(log T) (an error e_t in
+v_t adds at most (L/2 + 3) span(e_t) with span(e_t) <= L gap_t), and a fixed tolerance would not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from lsmdp.arrays import Floats
+from lsmdp.errors import SpecError
+from lsmdp.learners.base import Lead, LeaderBase, lead, passive_lead
+from lsmdp.model import LMDP
+
+
+class FTLState(NamedTuple):
+    """After t rounds: the sum of the costs, and the leader for their mean with its bounds."""
+
+    t: int
+    c_sum: Floats
+    v: Floats
+    lo: float
+    hi: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class FollowTheLeader(LeaderBase):
+    """alg:ftl with certified, warm-started solves."""
+
+    kappa: float = 0.0
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if self.kappa < 0.0 or not self.tolerance > 0.0:
+            raise SpecError(f"FollowTheLeader takes kappa >= 0 and tolerance > 0, not {self.kappa}, {self.tolerance}.")
+
+    @property
+    def name(self) -> str:
+        """ftl, or ftl:KAPPA."""
+        return f"ftl:{self.kappa:g}" if self.kappa else "ftl"
+
+    def init(self, lmdp: LMDP) -> FTLState:
+        """Round 1 plays P: the mean of no costs is 0."""
+        return FTLState(0, np.zeros(lmdp.n), *passive_lead(lmdp))
+
+    def observe(self, lmdp: LMDP, state: FTLState, c_t: Floats) -> FTLState:
+        """Add the cost and solve for the new mean."""
+        t, c_sum = state.t + 1, state.c_sum + c_t
+        new: Lead = lead(lmdp, c_sum / (t + self.kappa), state.v, min(self.tolerance, 0.1 / (t + 1)))
+        return FTLState(t, c_sum, *new)

@@ -1,0 +1,64 @@
+"""Phases (Guan, Raginsky and Willett, 2012): the earlier algorithm, with regret T^{3/4 + epsilon}.
+
+Phase m lasts ceil(m^{1/3 - epsilon}) rounds. Phase 1 plays P; phase m > 1 plays the optimum for the mean of all costs
+of the phases before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from lsmdp.arrays import Floats
+from lsmdp.errors import SpecError
+from lsmdp.learners.base import LeaderBase, lead, passive_lead
+from lsmdp.model import LMDP
+
+
+class PhasedState(NamedTuple):
+    """After t rounds: the sum of the costs, the phase and its rounds still to play, and its leader."""
+
+    t: int
+    phase: int
+    left: int
+    c_sum: Floats
+    v: Floats
+    lo: float
+    hi: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class PhasedLeader(LeaderBase):
+    """Follow the leader of the finished phases; 0 < epsilon < 1/3."""
+
+    epsilon: float = 0.05
+    tolerance: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.epsilon < 1 / 3:
+            raise SpecError(f"PhasedLeader takes 0 < epsilon < 1/3, not {self.epsilon}. A usual value is 0.05.")
+
+    @property
+    def name(self) -> str:
+        """phased, or phased:EPSILON."""
+        return "phased" if self.epsilon == PhasedLeader.epsilon else f"phased:{self.epsilon:g}"
+
+    def length(self, phase: int) -> int:
+        """Rounds of phase m: ceil(m^(1/3 - epsilon))."""
+        return ceil(phase ** (1 / 3 - self.epsilon))
+
+    def init(self, lmdp: LMDP) -> PhasedState:
+        """Phase 1 plays P."""
+        return PhasedState(0, 1, self.length(1), np.zeros(lmdp.n), *passive_lead(lmdp))
+
+    def observe(self, lmdp: LMDP, state: PhasedState, c_t: Floats) -> PhasedState:
+        """Add the cost; at the end of a phase, solve for the mean of all costs so far."""
+        t, left, c_sum = state.t + 1, state.left - 1, state.c_sum + c_t
+        if left:
+            return state._replace(t=t, left=left, c_sum=c_sum, steps=0)
+        new = lead(lmdp, c_sum / t, state.v, min(self.tolerance, 0.1 / (t + 1)))
+        return PhasedState(t, state.phase + 1, self.length(state.phase + 1), c_sum, *new)

@@ -1,0 +1,89 @@
+"""Track the leader: no solve at all, one Bellman update a round from the previous v.
+
+    v_{t+1} = (B v_t + B B v_t) / 2,    (Bv)(x) = c_bar_{t+1}(x) - log sum_y P(x,y) e^{-v(y)},
+
+or plainly v_{t+1} = B v_t. Its regret is O(log T) as well: the leader moves by O(1/t), and each update contracts the
+distance to it. The plain step resonates with a nearly periodic P (an eigenvalue near -1 is not contracted); averaging
+two iterates sends -1 to 0, at the price of a second pass over P. The first pass also yields the gap of the policy that
+was played, at no cost: r_t = c_bar_t - log P e^{-v_t} - v_t.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from lsmdp import kernels
+from lsmdp.arrays import Floats
+from lsmdp.errors import SpecError
+from lsmdp.learners.base import Report
+from lsmdp.model import LMDP
+from lsmdp.policy import Policy
+
+NEARLY_PERIODIC = 0.05  # least probability of staying that keeps every eigenvalue of P away from -1
+
+
+class TrackState(NamedTuple):
+    """After t rounds: the sum of the costs, the tracking v, and the bounds proved by the v played last."""
+
+    t: int
+    c_sum: Floats
+    v: Floats
+    lo: float
+    hi: float
+
+
+@dataclass(frozen=True)
+class TrackTheLeader:
+    """``steps`` Bellman updates a round, each averaged over two iterates unless ``averaged`` is False."""
+
+    steps: int = 1
+    averaged: bool = True
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise SpecError(f"TrackTheLeader takes at least one step a round, not {self.steps}.")
+
+    @property
+    def name(self) -> str:
+        """track, track:STEPS, and plain-track for the plain update."""
+        return ("track" if self.averaged else "plain-track") + (f":{self.steps}" if self.steps > 1 else "")
+
+    def init(self, lmdp: LMDP) -> TrackState:
+        """Round 1 plays P."""
+        if not self.averaged and lmdp.P.diagonal().min() < NEARLY_PERIODIC:
+            warnings.warn(
+                "plain tracking of a chain that hardly ever stays where it is may resonate with the costs; "
+                "use averaged=True (the default), or lmdp.lazy(0.1)",
+                stacklevel=2,
+            )
+        return TrackState(0, np.zeros(lmdp.n), np.zeros(lmdp.n), 0.0, 0.0)
+
+    def policy(self, lmdp: LMDP, state: TrackState) -> Policy:
+        """The policy of the tracking v."""
+        return Policy(lmdp, state.v)
+
+    def observe(self, lmdp: LMDP, state: TrackState, c_t: Floats) -> TrackState:
+        """Add the cost and take the Bellman updates for the new mean."""
+        t, c_sum = state.t + 1, state.c_sum + c_t
+        c_bar, before = c_sum / t, state.c_sum / max(state.t, 1)
+        r, lo, hi = kernels.residual(lmdp.P, before, state.v, lmdp.temperature)
+        once = state.v + r + (c_bar - before)
+        v = self._average(lmdp, c_bar, once)
+        for _ in range(self.steps - 1):
+            v = self._average(lmdp, c_bar, _bellman(lmdp, c_bar, v))
+        return TrackState(t, c_sum, v - v.min(), lo, hi)
+
+    def _average(self, lmdp: LMDP, c_bar: Floats, once: Floats) -> Floats:
+        return (once + _bellman(lmdp, c_bar, once)) / 2 if self.averaged else once
+
+    def report(self, before: TrackState, after: TrackState) -> Report:
+        """The bounds that the policy played proves for the mean cost before the round."""
+        return Report(after.lo, after.hi, self.steps * (1 + self.averaged))
+
+
+def _bellman(lmdp: LMDP, c: Floats, v: Floats) -> Floats:
+    return v + kernels.residual(lmdp.P, c, v, lmdp.temperature)[0]

@@ -1,0 +1,208 @@
+"""What one fixed policy would have paid: the exact cost of Q over the same costs, from the same start.
+
+A stationary policy Q that starts from the law p_1 has the laws p_{t+1} = p_t Q, and with temperature T pays
+
+    L_T(Q) = sum_t p_t.c_t + T sum_t p_t.KL(Q || P)           (state cost + control cost).
+
+One product by Q a round gives it without sampling. ``fixed_costs`` follows several policies in a single pass over the
+costs, reads them in blocks, and keeps nothing that grows with the number of rounds. What a policy pays is summed
+within each block first, so that rounding grows with the number of blocks and not of rounds; and every law is divided
+by its sum, because the rows of Q sum to 1 only within rounding and the drift would add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol
+
+import numpy as np
+from numba import njit
+
+from lsmdp.arrays import CSR, ROW_SUM_TOLERANCE, Floats, Ints, as_cost, as_distribution, as_weights, like, read_only
+from lsmdp.arrays import row_sums as sums_of_rows
+from lsmdp.convex import policy_of
+from lsmdp.errors import CostError, ModelError, SpecError
+from lsmdp.kernels import rows
+from lsmdp.model import LMDP
+from lsmdp.policy import Policy
+
+BLOCK_ROUNDS = 256
+BLOCK_NUMBERS = 2**20  # costs held at a time (8 MB), but always a whole round
+
+
+class Costs(Protocol):
+    """A cost sequence: every iteration yields c_1, c_2, ... with one number per state."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """c_1, c_2, ..."""
+
+
+@dataclass(frozen=True, eq=False)
+class FixedCost:
+    """L_t(Q) at some rounds t, the last one always among them: entry i holds the sums over rounds 1..rounds[i].
+
+    ``final_law`` is the law of the state after the last round.
+    """
+
+    rounds: Ints
+    state_costs: Floats
+    control_costs: Floats
+    final_law: Floats
+
+    @property
+    def losses(self) -> Floats:
+        """State cost plus control cost, at each of ``rounds``."""
+        return self.state_costs + self.control_costs
+
+    @property
+    def T(self) -> int:
+        """The number of rounds."""
+        return int(self.rounds[-1])
+
+    @property
+    def state_cost(self) -> float:
+        """sum_t p_t.c_t over all rounds."""
+        return float(self.state_costs[-1])
+
+    @property
+    def control_cost(self) -> float:
+        """T sum_t p_t.KL(Q || P) over all rounds, with T the temperature."""
+        return float(self.control_costs[-1])
+
+    @property
+    def loss(self) -> float:
+        """L_T(Q)."""
+        return self.state_cost + self.control_cost
+
+    def __repr__(self) -> str:
+        return f"FixedCost({self.T:,} rounds, loss {self.loss:.12g})"
+
+
+def fixed_cost(lmdp: LMDP, Q: Any, costs: Costs, p1: Any, at: Iterable[int] = ()) -> FixedCost:
+    """L_T(Q) of one policy (a :class:`Policy` or a kernel on P's moves), and L_t(Q) at the rounds ``at``."""
+    return fixed_costs(lmdp, [Q], costs, p1, at)[0]
+
+
+def fixed_costs(lmdp: LMDP, policies: Sequence[Any], costs: Costs, p1: Any, at: Iterable[int] = ()) -> list[FixedCost]:
+    """L_T(Q) of several policies, in one pass over the costs."""
+    start = as_distribution(p1, lmdp.n)
+    wanted = _as_rounds(at)
+    walks = [_Walk(lmdp, Q, start, wanted) for Q in policies]
+    T = 0
+    for block in blocks(iter(costs), lmdp.n):
+        for walk in walks:
+            walk.follow(block, T)
+        T += len(block)
+    if not T:
+        raise CostError("the costs have no rounds. Give at least one cost vector.")
+    if wanted.size and wanted[-1] > T:
+        raise SpecError(f"round {wanted[-1]} was asked for, but the costs end after round {T}. Ask up to there.")
+    return [walk.result(T) for walk in walks]
+
+
+class _Walk:
+    """One policy on its way through the costs: its law, and its sums so far."""
+
+    def __init__(self, lmdp: LMDP, Q: Any, p: Floats, wanted: Ints) -> None:
+        entries = policy_entries(lmdp, Q)
+        self.arrays = rows(like(lmdp.P, entries))
+        self.control = lmdp.temperature * control_cost(lmdp.P, entries)
+        self.p = p.copy()
+        self.wanted = wanted
+        self.sums = np.zeros(2)
+        self.kept: list[Floats] = []
+
+    def follow(self, block: Floats, done: int) -> None:
+        """Play the rounds done+1, done+2, ... of a block."""
+        paid = np.empty((2, len(block)))
+        _follow(*self.arrays, self.control, block, self.p, paid)
+        inside = self.wanted[(self.wanted > done) & (self.wanted <= done + len(block))]
+        self.kept += [self.sums + paid[:, : t - done].sum(axis=1) for t in inside.tolist()]
+        self.sums = self.sums + paid.sum(axis=1)
+
+    def result(self, T: int) -> FixedCost:
+        """The record of a pass that ended after round T."""
+        at_end = bool(self.wanted.size) and int(self.wanted[-1]) == T
+        state_costs, control_costs = np.array(self.kept if at_end else [*self.kept, self.sums]).T
+        return FixedCost(
+            rounds=read_only(self.wanted if at_end else np.append(self.wanted, T)),
+            state_costs=read_only(state_costs.copy()),
+            control_costs=read_only(control_costs.copy()),
+            final_law=read_only(self.p),
+        )
+
+
+def policy_entries(lmdp: LMDP, Q: Any) -> Floats:
+    """The entries of Q(y|x) at the places of P's; Q is a :class:`Policy` or a kernel that uses moves of P only."""
+    if isinstance(Q, Policy):
+        Q = Q.matrix()
+    weights = as_weights(Q, "Q")
+    if weights.shape[0] != lmdp.n:
+        raise ModelError(f"Q has {weights.shape[0]} states, but the model has {lmdp.n}. Give one row per state.")
+    sums = sums_of_rows(weights)
+    wrong = np.flatnonzero(np.abs(sums - 1.0) > ROW_SUM_TOLERANCE)
+    if wrong.size:
+        raise ModelError(
+            f"row {wrong[0]} of Q sums to {sums[wrong[0]]:.10g}, not 1. Q[x] must be the law of the next state from "
+            f"{lmdp.name_of(int(wrong[0]))}. Divide each row by its sum."
+        )
+    return np.asarray(policy_of(lmdp, weights).data)
+
+
+def control_cost(P: CSR, entries: Floats) -> Floats:
+    """KL(Q(.|x) || P(.|x)) for each state, in nats, of a kernel with these entries at the places of P's."""
+    ratios = np.log(np.where(entries > 0.0, entries, P.data)) - np.log(P.data)
+    return sums_of_rows(like(P, entries * ratios)).clip(min=0.0)
+
+
+def blocks(rounds: Iterator[Any], n: int, first: int = 1, numbers: int = BLOCK_NUMBERS) -> Iterator[Floats]:
+    """The costs of consecutive rounds, checked, as arrays of k x n; ``first`` is the round that messages begin with."""
+    size = max(1, min(BLOCK_ROUNDS, numbers // n))
+    while chunk := list(islice(rounds, size)):
+        yield _stack(chunk, n, first)
+        first += len(chunk)
+
+
+def _stack(chunk: list[Any], n: int, first: int) -> Floats:
+    try:
+        block = np.array(chunk, dtype=np.float64)
+    except (TypeError, ValueError):
+        block = np.empty(0)
+    if block.shape == (len(chunk), n) and np.isfinite(block).all():
+        return block
+    return np.array([_checked(c_t, n, t) for t, c_t in enumerate(chunk, first)])
+
+
+def _checked(c_t: Any, n: int, t: int) -> Floats:
+    try:
+        return as_cost(c_t, n)
+    except CostError as wrong:
+        raise CostError(f"round {t}: {wrong}") from None
+
+
+def _as_rounds(at: Iterable[int]) -> Ints:
+    wanted = np.unique(np.fromiter(at, dtype=np.int64))
+    if wanted.size and wanted[0] < 1:
+        raise SpecError(f"round {wanted[0]} was asked for. Rounds are counted from 1.")
+    return wanted
+
+
+@njit(cache=True, error_model="numpy")
+def _follow(indptr: Any, indices: Any, data: Any, control: Any, block: Any, p: Any, paid: Any) -> None:
+    """paid[0, t] = p_t.c_t and paid[1, t] = p_t.control, with p_{t+1} = p_t Q; p ends as the law after the block."""
+    after = np.empty_like(p)
+    for t in range(block.shape[0]):
+        state_cost, control_cost = 0.0, 0.0
+        after[:] = 0.0
+        for x in range(p.size):
+            if p[x] == 0.0:
+                continue
+            state_cost += p[x] * block[t, x]
+            control_cost += p[x] * control[x]
+            for e in range(indptr[x], indptr[x + 1]):
+                after[indices[e]] += p[x] * data[e]
+        paid[0, t] = state_cost
+        paid[1, t] = control_cost
+        p[:] = after / after.sum()
