@@ -23,13 +23,17 @@ from scipy.sparse.linalg import ArpackError, eigs
 import lsmdp
 from benchmarks.measure import Blocks, allocated, repeated, resident, timed
 
+LEGEND = """\
+lsmdp: steps, seconds, seconds in products P @ x, its gap (! not certified), the same by numpy alone
+peer: seconds, ratio to lsmdp's, difference in lambda, entries of its vector <= 0, its gap if any"""
+
 Array = np.ndarray[Any, np.dtype[Any]]
 Pair = tuple[complex, Array]  # an eigenvalue and its vector
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model, the seed or the vector of its costs, and who else solves it."""
+    """A model, its costs by number of states, who else solves it, and whether memory is measured too."""
 
     model: Callable[[], lsmdp.LMDP]
     cost: Callable[[int], Array]
@@ -151,15 +155,13 @@ def table(records: Iterable[dict[str, Any]]) -> Table:
     """One line per case: the answer of lsmdp, then the answer of the peer."""
     out = Table(title="Cold solves to 1e-10: lsmdp against eigen-solvers", title_justify="left", title_style="bold")
     out.add_column("case", no_wrap=True)
-    for heading in ("states", "steps", "s", "P @ x", "gap", "gap (numpy)", "peer s", "ratio", "d lambda"):
+    for heading in ("states", "steps", "s", "P @ x", "gap", "by numpy", "peer s", "ratio", "d lambda", "z <= 0", "gap"):
         out.add_column(heading, justify="right", no_wrap=True)
-    out.add_column("z <= 0", justify="right", no_wrap=True)
-    out.add_column("peer's gap", justify="right")
     notes = []
     for record in records:
         out.add_row(*_cells(record))
         notes += _notes(record)
-    out.caption = "\n".join(["P @ x: lsmdp's time in products; ratio: peer's time over lsmdp's", *notes])
+    out.caption = "\n".join([LEGEND, *notes])
     out.caption_justify = "left"
     return out
 
@@ -176,10 +178,10 @@ def _cells(record: dict[str, Any]) -> list[str]:
         f"{ours['gap']:.0e}" if ours["certified"] else f"{ours['gap']:.0e} !",
         f"{ours['numpy_gap']:.0e}",
         f"{peer['seconds']:.3g}",
-        f"{peer['times_lsmdp']:.2g}",
+        f"{peer['times_lsmdp']:,.2f}",
         f"{peer['difference']:.0e}" if answered else "-",
         f"{peer['not_positive']:,}" if answered else "-",
-        f"{peer['gap']:.0e}" if peer["certificate"] else "none" if answered else "no answer",
+        f"{peer['gap']:.0e}" if peer["certificate"] else "none",
     ]
 
 

@@ -1,8 +1,10 @@
-"""Linearly solvable Markov decision processes, solved with a certificate.
+"""Linearly solvable Markov decision processes, solved with a certificate and played online.
 
     import lsmdp
-    lmdp = lsmdp.grid(30, 30)                  # passive dynamics: a lazy random walk
-    solution = lsmdp.solve(lmdp, c)            # .average_cost, .bounds, .v, .policy
+    lmdp = lsmdp.grid(30, 30)                                       # passive dynamics: a lazy random walk
+    solution = lsmdp.solve(lmdp, c)                                 # .average_cost, .bounds, .v, .policy
+    run = lsmdp.play(lmdp, lsmdp.FollowTheLeader(), costs)          # costs: c_1, c_2, ...
+    print(run.regret())
 
 Names are imported where they are first used, so that ``import lsmdp`` is quick.
 """
@@ -13,7 +15,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lsmdp.checks import check_learner
+    from lsmdp.costs import read_costs
     from lsmdp.errors import AssumptionError, ConvergenceError, CostError, LsmdpError, ModelError, SpecError
+    from lsmdp.game import play, rounds
+    from lsmdp.learners import (
+        BeTheLeader,
+        DiscountedLeader,
+        Fixed,
+        FollowTheLeader,
+        Passive,
+        PhasedLeader,
+        TrackTheLeader,
+        WindowLeader,
+    )
     from lsmdp.makers import (
         clusters,
         from_counts,
@@ -33,6 +48,19 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "checks": ("check_learner",),
+    "costs": ("read_costs",),
+    "game": ("play", "rounds"),
+    "learners": (
+        "BeTheLeader",
+        "DiscountedLeader",
+        "Fixed",
+        "FollowTheLeader",
+        "Passive",
+        "PhasedLeader",
+        "TrackTheLeader",
+        "WindowLeader",
+    ),
     "errors": ("AssumptionError", "ConvergenceError", "CostError", "LsmdpError", "ModelError", "SpecError"),
     "makers": (
         "clusters",
@@ -73,6 +101,18 @@ __all__ = [  # noqa: RUF022 - grouped by subject
     "Direct",
     "Dense",
     "Krylov",
+    "play",
+    "rounds",
+    "read_costs",
+    "FollowTheLeader",
+    "TrackTheLeader",
+    "PhasedLeader",
+    "DiscountedLeader",
+    "WindowLeader",
+    "Passive",
+    "Fixed",
+    "BeTheLeader",
+    "check_learner",
     "LsmdpError",
     "ModelError",
     "AssumptionError",

@@ -18,7 +18,7 @@ Neither keeps the rounds: memory does not grow with T. What a seat holds (:class
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from lsmdp.errors import SpecError
 from lsmdp.learners import Learner, State, pack, unpack
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
+from lsmdp.regret import CostRange, Regret, regret
 
 MARKED_STATES = 100_000  # beyond this, the mean costs along the way are not kept
 LAW_FLOPS = 5e6  # per round, for the stationary law of a policy
@@ -68,6 +69,7 @@ class Seat:
     state: State
     law: Floats
     walkers: Ints
+    paid: Floats  # what each walker has paid so far
     seed: int
     ideal: bool
 
@@ -76,7 +78,7 @@ class Seat:
         """A learner before round 1."""
         rng = np.random.default_rng((seed, 0))
         positions = rng.choice(lmdp.n, size=walkers, p=start).astype(np.int64)
-        return cls(lmdp, learner, learner.init(lmdp), start, positions, seed, ideal)
+        return cls(lmdp, learner, learner.init(lmdp), start, positions, np.zeros(walkers), seed, ideal)
 
     def play(self, t: int, c_t: Floats) -> Round:
         """Play round t against c_t, learn from it, and say what happened."""
@@ -115,24 +117,28 @@ class Seat:
 
     def _choose(self, c_t: Floats) -> Policy:
         foresee = getattr(self.learner, "foresee", None)
-        chosen = self.learner.policy(self.lmdp, self.state) if foresee is None else foresee(self.lmdp, self.state, c_t)
-        return chosen  # type: ignore[no-any-return]
+        if foresee is None:
+            return self.learner.policy(self.lmdp, self.state)
+        clairvoyant: Policy = foresee(self.lmdp, self.state, c_t)
+        return clairvoyant
 
     def _walk(self, t: int, u: Floats, losses: Floats) -> float:
         if not self.walkers.size:
             return float("nan")
-        mean = float(losses[self.walkers].mean())
+        now = losses[self.walkers]
+        self.paid = self.paid + now
         uniforms = np.random.default_rng((self.seed, t)).random(self.walkers.size)
         self.walkers = kernels.sample(self.lmdp.P, u, self.walkers, uniforms)
-        return mean
+        return float(now.mean())
 
     def to_arrays(self) -> dict[str, Any]:
         """Everything that the next round needs, as named arrays."""
-        return {"law": self.law, "walkers": self.walkers} | {f"state.{k}": a for k, a in pack(self.state).items()}
+        own = {"law": self.law, "walkers": self.walkers, "paid": self.paid}
+        return own | {f"state.{name}": array for name, array in pack(self.state).items()}
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """Go on from what ``to_arrays`` gave."""
-        self.law, self.walkers = np.asarray(arrays["law"]), np.asarray(arrays["walkers"])
+        self.law, self.walkers, self.paid = (np.asarray(arrays[name]) for name in ("law", "walkers", "paid"))
         fields = {name.removeprefix("state."): arrays[name] for name in arrays if name.startswith("state.")}
         self.state = unpack(self.state, fields)
 
@@ -197,18 +203,6 @@ class Tally(NamedTuple):
         )
 
 
-class CostSums(NamedTuple):
-    """Of the costs so far: their sum, and the least and largest cost of each state."""
-
-    total: Floats
-    least: Floats
-    most: Floats
-
-    def add(self, c_t: Floats) -> CostSums:
-        """With one more round."""
-        return CostSums(self.total + c_t, np.minimum(self.least, c_t), np.maximum(self.most, c_t))
-
-
 def is_mark(t: int) -> bool:
     """Whether round t is one of 1, 2, 5, 10, 20, 50, ...: where a run is looked at along the way."""
     while t % 10 == 0 and t > 0:
@@ -227,7 +221,7 @@ class Table:
     seats: list[Seat]
     start: Floats
     t: int = 0
-    costs: CostSums = field(default=None)  # type: ignore[assignment]
+    seen: CostRange = field(default=None)  # type: ignore[assignment]
     tallies: list[Tally] = field(default_factory=list)
     marks: list[tuple[int, Floats, list[Tally]]] = field(default_factory=list)
 
@@ -248,21 +242,17 @@ class Table:
         names = [seat.learner.name for seat in seats]
         twice = {name for name in names if names.count(name) > 1}
         if twice:
-            raise SpecError(
-                f"the learner {twice.pop()!r} sits at the table twice. Give each of its variants an option."
-            )
-        n = lmdp.n
-        sums = CostSums(np.zeros(n), np.full(n, np.inf), np.full(n, -np.inf))
-        return cls(lmdp, seats, law, 0, sums, [Tally() for _ in seats])
+            raise SpecError(f"the learner {twice.pop()!r} was named twice. Give each of its variants an option.")
+        return cls(lmdp, seats, law, 0, CostRange.empty(lmdp.n), [Tally() for _ in seats])
 
     def play(self, c_t: Floats) -> list[Round]:
         """The next round, for all learners."""
         self.t += 1
-        self.costs = self.costs.add(c_t)
+        self.seen = self.seen.observe(c_t)
         rows = [seat.play(self.t, c_t) for seat in self.seats]
         self.tallies = [tally.add(row) for tally, row in zip(self.tallies, rows, strict=True)]
         if is_mark(self.t) and self.lmdp.n <= MARKED_STATES:
-            self.marks.append((self.t, self.costs.total / self.t, self.tallies))
+            self.marks.append((self.t, self.seen.mean, self.tallies))
         return rows
 
     def to_arrays(self) -> dict[str, Any]:
@@ -274,7 +264,7 @@ class Table:
             "marks.c_bar": np.array([mark[1] for mark in self.marks]).reshape(len(self.marks), self.lmdp.n),
             "marks.tallies": np.array([mark[2] for mark in self.marks], dtype=np.float64),
         }
-        arrays |= {f"costs.{name}": value for name, value in self.costs._asdict().items()}
+        arrays |= {f"seen.{name}": np.asarray(value) for name, value in self.seen._asdict().items()}
         for k, seat in enumerate(self.seats):
             arrays |= {f"seat{k}.{name}": value for name, value in seat.to_arrays().items()}
         return arrays
@@ -282,7 +272,7 @@ class Table:
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """Go on from what ``to_arrays`` gave."""
         self.t = int(arrays["t"])
-        self.costs = CostSums(*(np.asarray(arrays[f"costs.{name}"]) for name in CostSums._fields))
+        self.seen = CostRange(self.t, *(np.asarray(arrays[f"seen.{name}"]) for name in CostRange._fields[1:]))
         self.tallies = [_tally(row) for row in arrays["tallies"]]
         self.marks = [
             (int(t), c_bar, [_tally(row) for row in rows])
@@ -294,8 +284,8 @@ class Table:
 
 
 def _tally(row: Floats) -> Tally:
-    values = Tally(*(float(value) for value in row))
-    return values._replace(solves=int(values.solves), steps=int(values.steps))
+    values: dict[str, Any] = dict(zip(Tally._fields, (float(value) for value in row), strict=True))
+    return Tally(**values)._replace(solves=int(values["solves"]), steps=int(values["steps"]))
 
 
 @dataclass(frozen=True)
@@ -315,6 +305,10 @@ class Run:
         """T."""
         return self.table.t
 
+    def regret(self, *, bracket: bool = False) -> Regret:
+        """Against the leader and, if asked for, a bracket of the best stationary policy (summary.py)."""
+        return regret(self, bracket=bracket)
+
     @property
     def learners(self) -> dict[str, Tally]:
         """The sums of each learner, by name."""
@@ -323,7 +317,7 @@ class Run:
 
 def play(
     lmdp: LMDP,
-    learners: Learner | Iterable[Learner],
+    learners: Learner | Sequence[Learner],
     costs: Iterable[Floats],
     *,
     start: int | str | Floats | None = None,
@@ -332,7 +326,7 @@ def play(
     watch: Callable[[list[Round]], None] | None = None,
 ) -> Run:
     """Play the costs to their end with all learners side by side; ``watch`` is shown each round as it is played."""
-    players = [learners] if hasattr(learners, "observe") else list(learners)  # type: ignore[list-item, arg-type]
+    players = learners if isinstance(learners, Sequence) else [learners]
     table = Table.lay(lmdp, players, start=start, sample=sample, seed=seed)
     for c_t in costs:
         rows = table.play(c_t)

@@ -4,11 +4,16 @@ Columns with names that include those of all states (the labels of the model, or
 follow these names, in any order; other columns, such as a time, are not read. Where there are no names, or none of
 them is known to the model, columns are taken by position: n of them, or as many as the model had states before some
 were dropped (``lmdp.origin_n``), of which those that remain are kept. Names of which only some are known are an error.
+
+In the *long form*, with the columns round, state and cost, a table has a line for each round and state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import dropwhile, groupby
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +23,8 @@ from lsmdp.errors import CostError
 from lsmdp.model import LMDP
 
 Columns: TypeAlias = Ints | slice  # column of each state; a slice where it is every column in order
+Entry: TypeAlias = tuple[int, str, Any]  # round, state, cost
+LONG_FORM = ("round", "state", "cost")
 
 
 def state_names(lmdp: LMDP) -> Sequence[str]:
@@ -55,11 +62,10 @@ def by_header(header: Sequence[str], lmdp: LMDP) -> Columns:
 
 
 def _require_once(names: Sequence[str], header: Sequence[str]) -> None:
-    if len(set(header)) < len(header):
-        known = set(names)
-        twice = [name for name in header if name in known and header.count(name) > 1]
-        if twice:
-            raise CostError(f'there are {header.count(twice[0])} columns for state "{twice[0]}". Keep one of them.')
+    known = set(names)
+    twice, count = Counter(name for name in header if name in known).most_common(1)[0]
+    if count > 1:
+        raise CostError(f'there are {count} columns for state "{twice}". Keep one of them.')
 
 
 def by_label(given: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
@@ -92,21 +98,47 @@ def _is_name(cell: str, low: float, high: float) -> bool:
     return cell.isdigit() and not min(low, high) <= float(cell) <= max(low, high)
 
 
-def _is_number(cell: str) -> bool:
+def _is_number(cell: Any) -> bool:
     try:
         float(cell)
-    except ValueError:
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 
 
-def as_numbers(values: Sequence[Any]) -> Floats:
-    """A list of real numbers as an array; anything else is an error that says what."""
+def as_numbers(values: Iterable[Any], lmdp: LMDP) -> Floats:
+    """The costs of all states, in their order, as numbers; NaN is left for later, words are not."""
+    cells = list(values)
     try:
-        array = np.array(values)
-    except (ValueError, OverflowError):
-        array = np.empty((0, 0))
-    if array.ndim == 1 and array.dtype.kind in "iuf":
-        return array.astype(np.float64)
-    strange = next((v for v in values if isinstance(v, bool) or not isinstance(v, int | float)), None)
-    raise CostError(f"{strange!r} is not a number. Give one number per state.")
+        return np.array([float(cell) for cell in cells])
+    except (TypeError, ValueError, OverflowError):
+        state, cell = next((state, cell) for state, cell in enumerate(cells) if not _is_number(cell))
+        raise CostError(
+            f'the cost of {lmdp.name_of(state)} is "{cell}", not a number. Correct it or fill it in.'
+        ) from None
+
+
+def assembled(entries: Iterable[Entry], lmdp: LMDP, start: int) -> Iterator[Floats]:
+    """Round ``start`` and those after it from entries (round, state, cost) that are sorted by round."""
+    names = state_names(lmdp)
+    wanted = dropwhile(lambda entry: 1 <= entry[0] < start, entries)
+    for expected, (t, group) in enumerate(groupby(wanted, itemgetter(0)), start):
+        if t != expected:
+            raise CostError(
+                f"round {expected} is missing: round {t} comes in its place. Count the rounds 1, 2, 3, ... and sort "
+                "the lines by round."
+            )
+        pairs = [(state, cost) for _, state, cost in group]
+        try:
+            row = as_numbers(by_label(_distinct(pairs), names), lmdp)
+        except CostError as problem:
+            raise CostError(f"round {t}: {problem}") from None
+        yield row
+
+
+def _distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        twice, count = Counter(state for state, _ in pairs).most_common(1)[0]
+        raise CostError(f'there are {count} costs for state "{twice}". Give one for every state.')
+    return given

@@ -32,12 +32,11 @@ Rows: TypeAlias = Callable[[Ints], Floats]  # consecutive rounds -> their costs,
 
 
 class Setting(NamedTuple):
-    """What a family is made from; ``argument`` is the number in its spec."""
+    """What a family is made from; ``number`` is the argument in its spec, or else the number of rounds."""
 
     lmdp: LMDP
-    T: int
+    number: int
     seed: int
-    argument: int | None = None
 
     def bits(self) -> np.random.PCG64:
         """The random stream of this seed, at its beginning."""
@@ -46,10 +45,6 @@ class Setting(NamedTuple):
     def patterns(self) -> Floats:
         """Two random cost vectors."""
         return np.random.Generator(self.bits()).random((2, self.lmdp.n))
-
-    def number(self) -> int:
-        """The argument, for families that cannot do without."""
-        return self.T if self.argument is None else self.argument
 
 
 def iid(given: Setting) -> Rows:
@@ -70,7 +65,7 @@ def binary(given: Setting) -> Rows:
 
 def switching(given: Setting) -> Rows:
     """Two patterns in turn, each for a fixed number of rounds."""
-    patterns, period = given.patterns(), given.number()
+    patterns, period = given.patterns(), given.number
     return lambda t: patterns[(t - 1) // period % 2]
 
 
@@ -82,7 +77,7 @@ def doubling(given: Setting) -> Rows:
 
 def drift(given: Setting) -> Rows:
     """A mix of two patterns that moves from the first to the second."""
-    (a, b), rounds = given.patterns(), given.number()
+    (a, b), rounds = given.patterns(), given.number
 
     def rows(t: Ints) -> Floats:
         w = np.minimum((t[:, None] - 1) / max(rounds - 1, 1), 1.0)
@@ -93,7 +88,7 @@ def drift(given: Setting) -> Rows:
 
 def periodic(given: Setting) -> Rows:
     """A sine wave; each state has a phase of its own."""
-    phase, period = given.patterns()[0], given.number()
+    phase, period = given.patterns()[0], given.number
     return lambda t: 0.5 + 0.5 * np.sin(2.0 * np.pi * ((t[:, None] - 1) % period / period + phase))
 
 
@@ -101,7 +96,7 @@ def target(given: Setting) -> Rows:
     """Cheap near a target that moves, dear far from it."""
     from lsmdp.costs.target import moving_target
 
-    return moving_target(given.lmdp, given.number(), np.random.Generator(given.bits()))
+    return moving_target(given.lmdp, given.number, np.random.Generator(given.bits()))
 
 
 def swap(given: Setting) -> Rows:
@@ -114,21 +109,25 @@ def swap(given: Setting) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """The endless sequence that a family makes; ``identity`` says all that determines its values."""
+    """The endless sequence that a family makes; ``identity`` and perhaps the map determine its values."""
 
-    n: int
+    lmdp: LMDP
     rows: Rows
-    identity: bytes
+    identity: str
+    on_map: bool = False
     T: int | None = None
     replayable: bool = True
 
     def blocks(self, start: int) -> Iterator[Floats]:
         """Rounds ``start`` and on."""
-        size = block_rows(self.n)
+        size = block_rows(self.lmdp.n)
         while True:
             yield self.rows(np.arange(start, start + size, dtype=np.int64))
             start += size
 
     def update(self, digest: Hash) -> None:
-        """The name, the argument and the seed; the model where it matters."""
-        digest.update(self.identity)
+        """The name, the argument and the seed; moves and positions where they matter."""
+        digest.update(self.identity.encode())
+        if self.on_map:
+            for array in (self.lmdp.P.indptr, self.lmdp.P.indices, self.lmdp.positions):
+                digest.update(b"" if array is None else array.tobytes())

@@ -18,12 +18,16 @@ ENDINGS = (".npy", ".csv", ".parquet", ".jsonl")
 
 @dataclass(frozen=True)
 class Family:
-    """A built-in cost sequence: its name, what it is, and the whole number it takes (if any) with its default."""
+    """A built-in cost sequence: its name, what it is, and the whole number it takes (if any) with its default.
+
+    ``on_map`` marks those that depend on the moves or the positions of the model, not on its size alone.
+    """
 
     name: str
     meaning: str
     argument: str = ""
     default: int | None = None
+    on_map: bool = False
 
     @property
     def usage(self) -> str:
@@ -53,7 +57,7 @@ FAMILIES: Mapping[str, Family] = {
         Family("binary", "independent fair coins, 0 or 1"),
         Family("switching", "two patterns in turn, PERIOD rounds each (50)", "PERIOD", 50),
         Family("doubling", "two patterns in turn, for 1, 2, 4, 8, ... rounds"),
-        Family("target", "0 near a target that moves on every PACE rounds (10), 1 far away", "PACE", 10),
+        Family("target", "0 near a target that moves on every PACE rounds (10), 1 far away", "PACE", 10, on_map=True),
         Family("drift", "from one pattern to another in ROUNDS rounds (all)", "ROUNDS"),
         Family("periodic", "a wave of PERIOD rounds (50), each state with its own phase", "PERIOD", 50),
         Family("swap", "two states, (0, 1) and (1, 0) in turn: the counterexample to thm:main"),

@@ -12,7 +12,7 @@ with the number of rounds, and a round that cannot be used is an error when it i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,23 @@ BLOCK = 2**14  # numbers drawn or read at a time
 def block_rows(n: int) -> int:
     """How many rounds make a block."""
     return max(1, BLOCK // n)
+
+
+def gathered(rows: Iterable[Floats], size: int) -> Iterator[Floats]:
+    """Rows in blocks of ``size``; where the rows end in an error, those before it still come first."""
+    block: list[Floats] = []
+    try:
+        for row in rows:
+            block.append(row)
+            if len(block) == size:
+                yield np.stack(block)
+                block = []
+    except CostError:
+        if block:
+            yield np.stack(block)
+        raise
+    if block:
+        yield np.stack(block)
 
 
 class Hash(Protocol):
@@ -162,10 +179,13 @@ class Costs:
 @contextmanager
 def blaming(name: str) -> Iterator[None]:
     """Errors inside name the cost sequence first."""
+    who = "standard input" if name == STANDARD_INPUT else name
     try:
         yield
     except LsmdpError as error:
-        raise type(error)(f"{'standard input' if name == STANDARD_INPUT else name}: {error}") from None
+        raise type(error)(f"{who}: {error}") from None
+    except OSError as refused:
+        raise SpecError(f"{who}: it cannot be read: {refused.strerror or refused}. Check the file.") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,5 +248,9 @@ def as_costs(costs: Any, lmdp: LMDP, *, scale: tuple[float, float] | None = None
     except ValueError:
         raise CostError("the rounds differ in length. Give one cost per state in each.") from None
     table = Table(values, lmdp)
-    low, high = scale or (0.0, 1.0)
-    return Costs(table, lmdp.n, table.T, "array", low=low, high=high, labels=lmdp.labels)
+    return Costs(table, lmdp.n, table.T, "array", 0, *as_scale(scale), lmdp.labels)
+
+
+def as_scale(scale: tuple[float, float] | None) -> tuple[float, float]:
+    """The values that cost 0 and 1."""
+    return (0.0, 1.0) if scale is None else (float(scale[0]), float(scale[1]))

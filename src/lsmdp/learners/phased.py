@@ -7,7 +7,7 @@ of the phases before it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, pow
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +49,7 @@ class PhasedLeader(LeaderBase):
 
     def length(self, phase: int) -> int:
         """Rounds of phase m: ceil(m^(1/3 - epsilon))."""
-        return ceil(phase ** (1 / 3 - self.epsilon))
+        return ceil(pow(phase, 1 / 3 - self.epsilon))
 
     def init(self, lmdp: LMDP) -> PhasedState:
         """Phase 1 plays P."""

@@ -1,1 +1,27 @@
-"""Regret, exactly: what a learner paid, and what others would have paid on the same costs from the same start."""
+"""Regret, exactly: what a learner paid, and what others would have paid on the same costs from the same start.
+
+- :mod:`~lsmdp.regret.comparators`: the exact cost of any fixed policy;
+- :mod:`~lsmdp.regret.bracket`: bounds on the cost of the best stationary policy;
+- :mod:`~lsmdp.regret.guarantee`: a bound on the regret against every policy that mixes;
+- :mod:`~lsmdp.regret.summary`: all of it for a run.
+"""
+
+from lsmdp.regret.bracket import Bracket, bracket
+from lsmdp.regret.comparators import FixedCost, fixed_cost, fixed_costs
+from lsmdp.regret.guarantee import CostRange, Guarantee, guarantee, mixing_sum
+from lsmdp.regret.summary import LearnerRegret, Regret, regret
+
+__all__ = [
+    "Bracket",
+    "CostRange",
+    "FixedCost",
+    "Guarantee",
+    "LearnerRegret",
+    "Regret",
+    "bracket",
+    "fixed_cost",
+    "fixed_costs",
+    "guarantee",
+    "mixing_sum",
+    "regret",
+]

@@ -1,0 +1,202 @@
+"""Costs as lines of text: csv, JSON lines, standard input.
+
+    csv          a line a round: one number per state, under a header or not (columns.py says what a header does);
+                 or the header round,state,cost and a line for each round and state, sorted by round
+    JSON lines   a line a round: a list of numbers, {"cost": [numbers]} or {"cost": {label: number, ...}}
+
+A line is read when its round is reached; blank lines do not count. Standard input may be either, is told apart by its
+first character, is read as it comes and only once.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple, TextIO, TypeAlias
+
+from lsmdp.arrays import Floats
+from lsmdp.costs.columns import (
+    LONG_FORM,
+    Columns,
+    Entry,
+    as_numbers,
+    assembled,
+    by_header,
+    by_label,
+    by_position,
+    is_header,
+    state_names,
+)
+from lsmdp.costs.sequence import Hash, block_rows, gathered, update_with_file
+from lsmdp.errors import CostError
+from lsmdp.model import LMDP
+
+Line: TypeAlias = tuple[int, str]  # its number, counted from 1, and its text
+Rounds: TypeAlias = Callable[[Iterator[Line], int], Iterator[Floats]]  # (lines, start) -> rounds from start on
+
+
+class Fit(NamedTuple):
+    """The model that the costs are for, and the values that cost 0 and 1."""
+
+    lmdp: LMDP
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """A file of lines; whether it fits the model is seen when it is opened, from its first line."""
+
+    path: Path
+    fit: Fit
+    is_json: bool
+    T: int | None = None
+    replayable: bool = True
+
+    def __post_init__(self) -> None:
+        with self._opened() as stream:
+            _begun(stream, self.fit, self.is_json)
+
+    def _opened(self) -> TextIO:
+        return self.path.open(encoding="utf-8-sig", errors="replace", newline="")
+
+    def blocks(self, start: int) -> Iterator[Floats]:
+        """The rounds from ``start`` on; the lines before are passed over unread."""
+        with self._opened() as stream:
+            lines, rounds = _begun(stream, self.fit, self.is_json)
+            yield from gathered(rounds(lines, start), block_rows(self.fit.lmdp.n))
+
+    def update(self, digest: Hash) -> None:
+        """The bytes of the file, and which columns are kept."""
+        update_with_file(digest, self.path, self.fit.lmdp)
+
+
+class StandardInput:
+    """Lines from standard input, each round as it arrives, and only once."""
+
+    T = None
+    replayable = False
+
+    def __init__(self, fit: Fit) -> None:
+        self.fit = fit
+        self._taken = False
+
+    def blocks(self, start: int) -> Iterator[Floats]:
+        """The rounds from ``start`` on; a second call is an error."""
+        if self._taken:
+            raise CostError(
+                "it can be read only once, and it has been. To go through it again, save it in a file first."
+            )
+        self._taken = True
+        return self._blocks(start)
+
+    def _blocks(self, start: int) -> Iterator[Floats]:
+        lines, rounds = _begun(sys.stdin, self.fit, None)
+        yield from gathered(rounds(lines, start), 1)
+
+    def update(self, digest: Hash) -> None:
+        """What will come is not known, so all inputs look the same."""
+        digest.update(b"standard input")
+
+
+def _begun(stream: TextIO, fit: Fit, is_json: bool | None) -> tuple[Iterator[Line], Rounds]:
+    """The lines of a stream below its header, and how to read them; None: the first character tells the format."""
+    numbered = ((number, line.strip("\ufeff \t\r\n")) for number, line in enumerate(stream, start=1))
+    lines = (line for line in numbered if line[1])
+    first = next(lines, None)
+    if first is None:
+        raise CostError("it is empty. Give one line per round.")
+    if first[1][0] in "[{" if is_json is None else is_json:
+        return chain([first], lines), _json_rounds(fit.lmdp)
+    has_header, rounds = _csv_rounds(first[1], fit)
+    if not has_header:
+        return chain([first], lines), rounds
+    second = next(lines, None)
+    if second is None:
+        raise CostError("it has a header and nothing below it. Give one line per round.")
+    return chain([second], lines), rounds
+
+
+def _csv_rounds(first: str, fit: Fit) -> tuple[bool, Rounds]:
+    """Whether the first line is a header, and how to read the lines below it."""
+    cells = [cell.strip() for cell in _cells(first)]
+    lowered = [cell.lower() for cell in cells]
+    if set(LONG_FORM) <= set(lowered):
+        return True, lambda lines, start: assembled(_entries(lines, lowered), fit.lmdp, start)
+    has_header = is_header(cells, *fit)
+    columns = by_header(cells, fit.lmdp) if has_header else by_position(len(cells), fit.lmdp)
+    return has_header, _one_by_one(_csv_row(columns, len(cells), fit.lmdp))
+
+
+def _json_rounds(lmdp: LMDP) -> Rounds:
+    names = state_names(lmdp)
+
+    def row(line: str) -> Floats:
+        try:
+            costs = json.loads(line)
+        except (ValueError, RecursionError) as broken:
+            raise CostError(f"it is not JSON ({broken}). Write one list of numbers per line.") from None
+        if isinstance(costs, dict) and "cost" in costs:
+            costs = costs["cost"]
+            if isinstance(costs, dict):
+                return as_numbers(by_label(costs, names), lmdp)
+        if not isinstance(costs, list):
+            raise CostError('it holds no costs. Write a list of numbers, {"cost": [...]} or {"cost": {label: number}}.')
+        columns = by_position(len(costs), lmdp)
+        return as_numbers(_kept(costs, columns), lmdp)
+
+    return _one_by_one(row)
+
+
+def _one_by_one(row: Callable[[str], Floats]) -> Rounds:
+    def rounds(lines: Iterator[Line], start: int) -> Iterator[Floats]:
+        for t, (number, line) in enumerate(islice(lines, start - 1, None), start):
+            try:
+                c_t = row(line)
+            except CostError as problem:
+                raise CostError(f"round {t} (line {number}): {problem}") from None
+            yield c_t
+
+    return rounds
+
+
+def _csv_row(columns: Columns, width: int, lmdp: LMDP) -> Callable[[str], Floats]:
+    def row(line: str) -> Floats:
+        cells = _cells(line)
+        if len(cells) != width:
+            raise CostError(f"it has {len(cells)} cells, but the first line has {width}. Make them equal.")
+        return as_numbers(_kept(cells, columns), lmdp)
+
+    return row
+
+
+def _kept(cells: list[str], columns: Columns) -> list[str]:
+    return cells if isinstance(columns, slice) else [cells[column] for column in columns.tolist()]
+
+
+def _cells(line: str) -> list[str]:
+    if '"' not in line:
+        return line.split(",")
+    try:
+        return next(csv.reader([line]))
+    except csv.Error as broken:
+        raise CostError(f"it is not a line of csv ({broken}).") from None
+
+
+def _entries(lines: Iterator[Line], header: list[str]) -> Iterator[Entry]:
+    places = [header.index(name) for name in LONG_FORM]
+    t = 0
+    for number, line in lines:
+        try:
+            word, state, cost = (_cells(line)[place].strip() for place in places)
+            t = int(word)
+        except (IndexError, ValueError):
+            raise CostError(
+                f'line {number} (after round {t}) is "{line[:60]}". Give a whole round number, a state and a cost.'
+            ) from None
+        yield t, state, cost

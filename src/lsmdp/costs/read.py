@@ -1,0 +1,118 @@
+"""Cost sequences by name or from a file, as the command line writes them.
+
+A spec is a name of names.py, a file (``.npy``: mapped, not loaded, T x n; ``.csv`` and ``.jsonl``: lines.py;
+``.parquet``) or ``-`` for standard input. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lsmdp.costs import families
+from lsmdp.costs.families import Made, Setting
+from lsmdp.costs.lines import Fit, Lines, StandardInput
+from lsmdp.costs.names import ENDINGS, STANDARD_INPUT, Family, find, unknown
+from lsmdp.costs.sequence import Costs, Source, Table, as_scale, blaming
+from lsmdp.errors import SpecError
+from lsmdp.model import LMDP
+
+
+def read_costs(
+    spec: str | PathLike[str],
+    lmdp: LMDP,
+    *,
+    rounds: int | None = None,
+    seed: int = 0,
+    scale: tuple[float, float] | None = None,
+) -> Costs:
+    """The cost sequence that a name or a file stands for.
+
+    ``rounds`` is the number of rounds; a file may do without, and then gives all it has. ``scale=(low, high)`` says
+    which values of the input cost 0 and 1; without it they must lie in [0, 1] as they are. Whether the columns of a
+    file fit the model is seen at once; a round that cannot be used is an error when it is reached.
+    """
+    spec = fspath(spec)
+    low, high = as_scale(scale)
+    source = _source(spec, Fit(lmdp, low, high), rounds, seed)
+    T = source.T if rounds is None else rounds
+    return Costs(source, lmdp.n, T, spec, seed, low, high, lmdp.labels)
+
+
+def by_name(spec: str, lmdp: LMDP, T: int, seed: int = 0) -> Costs:
+    """A built-in cost sequence such as ``iid`` or ``switching:50``, of T rounds."""
+    if find(spec) is None:
+        raise unknown(spec)
+    return read_costs(spec, lmdp, rounds=T, seed=seed)
+
+
+def _source(spec: str, fit: Fit, rounds: int | None, seed: int) -> Source:
+    family = find(spec)
+    if family is not None:
+        return _made(family, spec, fit.lmdp, rounds, seed)
+    if spec == STANDARD_INPUT:
+        return StandardInput(fit)
+    path = _existing(spec)
+    with blaming(spec):
+        return _opened(path, fit)
+
+
+def _made(family: Family, spec: str, lmdp: LMDP, rounds: int | None, seed: int) -> Made:
+    if rounds is None:
+        raise SpecError(f'"{spec}" has no end. Say how many rounds to play with --rounds T (rounds=T).')
+    if seed < 0:
+        raise SpecError(f"the seed is {seed}. A seed is a whole number of at least 0.")
+    argument = family.parse(spec)
+    number = rounds if argument is None else argument
+    rows = getattr(families, family.name)(Setting(lmdp, number, seed))
+    return Made(lmdp, rows, repr((family.name, number if family.argument else None, seed)), family.on_map)
+
+
+def _existing(spec: str) -> Path:
+    """The path of a file of a known kind."""
+    path = Path(spec)
+    known = path.suffix.lower() in ENDINGS
+    if not path.exists():
+        raise _missing(path) if known or len(path.parts) > 1 else unknown(spec)
+    if path.is_dir():
+        raise SpecError(f'"{spec}" is a folder. Name a file in it that ends in {", ".join(ENDINGS)}.')
+    if not known:
+        raise SpecError(f'"{spec}" ends in "{path.suffix}", which is not a known format. Use {", ".join(ENDINGS)}.')
+    return path
+
+
+def _missing(path: Path) -> SpecError:
+    folder = path.parent
+    if not folder.is_dir():
+        return SpecError(f'"{path}" does not exist: there is no folder "{folder}". Check the path.')
+    near = get_close_matches(path.name, [other.name for other in folder.iterdir()], n=1)
+    return SpecError(
+        f'"{path}" does not exist. ' + (f'Did you mean "{folder / near[0]}"?' if near else "Check the path.")
+    )
+
+
+def _opened(path: Path, fit: Fit) -> Source:
+    match path.suffix.lower():
+        case ".npy":
+            return Table(_mapped(path), fit.lmdp, path)
+        case ".parquet":
+            from lsmdp.costs.parquet import parquet_source
+
+            return parquet_source(path, fit.lmdp)
+        case ending:
+            return Lines(path, fit, is_json=ending == ".jsonl")
+
+
+def _mapped(path: Path) -> npt.NDArray[Any]:
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except (ValueError, EOFError, SyntaxError) as broken:
+        reason = "it holds Python objects, and those are never loaded" if "bject" in str(broken) else str(broken)
+        raise SpecError(
+            f"it cannot be read as .npy: {reason.strip(' .')}. Write a table of numbers with numpy.save."
+        ) from None

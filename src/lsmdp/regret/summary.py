@@ -1,0 +1,213 @@
+"""The regret of a run, with the name of its comparator.
+
+Let L_T(Q) be what a fixed policy Q pays from the same start over the same costs (comparators.py). A regret is never one
+number by itself:
+
+- against the *leader*: loss - L_T(Q_{T+1}), where Q_{T+1} is the optimum for the mean of all T costs;
+- *idealised*: sum_t f(pi_t; c_t) - T lambda_{T+1}, as if the state were in equilibrium at once. For follow the leader
+  it is also sum_t t mu_t.KL(Q_t || Q_{t+1}), round by round and without cancellation (the FTL identity);
+- against the *best stationary policy*: min_Q L_T(Q) is not convex in Q, so it is given as a bracket (bracket.py);
+- against *every policy that mixes*: a bound for all policies with mixing sum m at once (guarantee.py).
+
+The regret against the leader is the sum of three terms, as in the proof of thm:main:
+
+    loss - L_T(Q_{T+1}) = [ideal - T lambda]  +  [loss - ideal]  +  [T lambda - L_T(Q_{T+1})]
+                            idealised             transient          comparator
+
+where ideal is the idealised loss and lambda the average cost lambda_{T+1} of the leader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lsmdp.arrays import Floats
+from lsmdp.errors import SpecError
+from lsmdp.perron import Solution, solve
+from lsmdp.regret.bracket import Bracket
+from lsmdp.regret.bracket import bracket as bracket_of
+from lsmdp.regret.comparators import Costs, fixed_cost
+from lsmdp.regret.guarantee import SHOWN, guarantee
+
+if TYPE_CHECKING:
+    from lsmdp.game import Run, Tally
+
+LEADER_GAP = 1e-10
+MARK_WORK = 2e10  # multiply-adds that the regret along the way may cost
+FAR_BELOW = 0.01  # per round: a stationary policy this much cheaper than the leader is worth a warning
+
+
+@dataclass(frozen=True)
+class LearnerRegret:
+    """What one learner paid, and its regret against each comparator (None: not computed)."""
+
+    name: str
+    tally: Tally
+    leader: float | None
+    idealised: float | None
+    identity: float | None
+    transient: float | None
+    comparator: float | None
+    best_stationary: tuple[float, float] | None
+    guarantee: dict[float, float]
+    along: list[tuple[int, float, float]]  # (t, loss, regret against the leader of the first t rounds)
+    sampled: tuple[float, float] | None  # mean of the walkers' losses, and half the width of its 95% interval
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        low, high = self.best_stationary or (None, None)
+        tally = self.tally
+        return {
+            "loss": tally.loss,
+            "state_cost": tally.state_cost,
+            "control_cost": tally.control_cost,
+            "ideal_loss": _known(tally.ideal_loss),
+            "idealised_regret": self.idealised,
+            "idealised_regret_by_identity": self.identity,
+            "regret": {"leader": self.leader, "best_stationary_low": low, "best_stationary_high": high},
+            "transient": self.transient,
+            "comparator": self.comparator,
+            "regret_at_most_by_mixing_sum": {f"{m:g}": bound for m, bound in self.guarantee.items()},
+            "regret_against_leader_along": [list(mark) for mark in self.along],
+            "sampled_loss": None if self.sampled is None else list(self.sampled),
+            "max_gap": _known(tally.max_gap),
+            "solves": tally.solves,
+            "steps": tally.steps,
+            "seconds": tally.seconds,
+        }
+
+
+@dataclass(frozen=True)
+class Regret:
+    """The regret of every learner of a run."""
+
+    rounds: int
+    leader: Solution
+    leader_cost: float | None
+    bracket: Bracket | None
+    learners: list[LearnerRegret]
+    notes: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        average = self.leader.average_cost
+        return {
+            "average_cost_of_leader": average,
+            "average_cost_bounds": list(self.leader.bounds),
+            "cost_of_leader": self.leader_cost,
+            "best_stationary_cost": None if self.bracket is None else [self.bracket.low, self.bracket.high],
+            "learners": {one.name: one.to_dict() | {"average_cost_of_leader": average} for one in self.learners},
+            "notes": self.notes,
+        }
+
+    def __getitem__(self, name: str) -> LearnerRegret:
+        for one in self.learners:
+            if one.name == name:
+                return one
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        width = max(len(one.name) for one in self.learners)
+        head = f"{'':{width}}  {'loss':>12}  {'vs leader':>12}  {'idealised':>12}  {'vs best stationary':>22}"
+        lines = [f"regret after {self.rounds:,} rounds", head]
+        for one in self.learners:
+            best = "" if one.best_stationary is None else "{:.4g} to {:.4g}".format(*one.best_stationary)
+            figures = "  ".join(_figure(value) for value in (one.tally.loss, one.leader, one.idealised))
+            lines.append(f"{one.name:{width}}  {figures}  {best:>22}")
+        return "\n".join([*lines, *self.notes])
+
+
+def regret(run: Run, *, bracket: bool = False) -> Regret:
+    """The regret of every learner of a run against the leader and, if asked for, a bracket of the best policy."""
+    table, lmdp, T = run.table, run.lmdp, run.rounds
+    if T == 0:
+        raise SpecError("no round was played, so there is no regret. Give at least one cost.")
+    leader = solve(lmdp, table.seen.mean, tol=LEADER_GAP, throw=False)
+    notes: list[str] = []
+    leader_cost, bounds, along = None, None, {}
+    if not getattr(run.costs, "replayable", True):
+        notes.append("the costs could be read only once, so no comparator was evaluated on them")
+    else:
+        leader_cost = fixed_cost(lmdp, leader.policy, run.costs, table.start).loss
+        along = _leaders_along(run)
+        bounds = bracket_of(lmdp, run.costs, table.start, {"leader": leader.policy}) if bracket else None
+    if bounds is not None and leader_cost is not None and leader_cost - bounds.high > FAR_BELOW * T:
+        notes.append(
+            f"WARNING: a stationary policy pays {(leader_cost - bounds.high) / T:.3g} a round less than the leader: "
+            "the costs are in phase with something, and no learner of this kind has small regret against it."
+        )
+    learners = [_learner_regret(run, k, leader, leader_cost, bounds, along) for k in range(len(table.seats))]
+    return Regret(T, leader, leader_cost, bounds, learners, notes)
+
+
+def _learner_regret(
+    run: Run,
+    k: int,
+    leader: Solution,
+    leader_cost: float | None,
+    bounds: Bracket | None,
+    along: dict[int, float],
+) -> LearnerRegret:
+    table, T = run.table, run.rounds
+    tally, seat = table.tallies[k], table.seats[k]
+    ideal, total = _known(tally.ideal_loss), T * leader.average_cost
+    bound = guarantee(run.lmdp, tally.loss, leader.v, table.start, table.seen)
+    exact_leader = seat.learner.name == "ftl"
+    return LearnerRegret(
+        name=seat.learner.name,
+        tally=tally,
+        leader=None if leader_cost is None else tally.loss - leader_cost,
+        idealised=None if ideal is None else ideal - total,
+        identity=_known(tally.ideal_regret) if exact_leader else None,
+        transient=None if ideal is None else tally.loss - ideal,
+        comparator=None if leader_cost is None else total - leader_cost,
+        best_stationary=None if bounds is None else (tally.loss - bounds.high, tally.loss - bounds.low),
+        guarantee={m: bound.against(m) for m in SHOWN},
+        along=[(t, tallies[k].loss, tallies[k].loss - along[t]) for t, _, tallies in table.marks if t in along],
+        sampled=_interval(seat.paid),
+    )
+
+
+def _leaders_along(run: Run) -> dict[int, float]:
+    """L_t(Q_{t+1}) for the marked rounds t, each against the leader of its own first t rounds."""
+    marks = run.table.marks
+    work = sum(t for t, _, _ in marks) * run.lmdp.nnz
+    if work > MARK_WORK:
+        return {}
+    found, start = {}, None
+    for t, c_bar, _ in marks:
+        leader = solve(run.lmdp, c_bar, tol=LEADER_GAP, start=start, throw=False)
+        found[t] = fixed_cost(run.lmdp, leader.policy, _First(run.costs, t), run.table.start).loss
+        start = leader
+    return found
+
+
+@dataclass(frozen=True)
+class _First:
+    """The first rounds of a cost sequence."""
+
+    costs: Costs
+    rounds: int
+
+    def __iter__(self) -> Iterator[Any]:
+        return islice(iter(self.costs), self.rounds)
+
+
+def _interval(paid: Floats) -> tuple[float, float] | None:
+    """Mean of independent totals, and 1.96 standard errors."""
+    if paid.size < 2:
+        return None
+    return float(paid.mean()), float(1.96 * paid.std(ddof=1) / np.sqrt(paid.size))
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
+
+def _figure(value: float | None) -> str:
+    return f"{'-':>12}" if value is None else f"{value:12.4f}"
