@@ -181,89 +181,120 @@ def _bfs(indptr: Any, indices: Any, part: Any, mark: Any, root: Any, queue: Any,
 def _dissect(indptr: Any, indices: Any, leaf: Any) -> Any:
     """Nested dissection: an order in which separators come after what they separate."""
     n = indptr.size - 1
-    order = np.arange(n).astype(np.int32)
+    order = np.empty(n, dtype=np.int32)
+    for i in range(n):
+        order[i] = i
     part = np.zeros(n, dtype=np.int32)
     level = np.zeros(n, dtype=np.int32)
     queue = np.empty(n, dtype=np.int32)
+    spare = np.empty(n, dtype=np.int32)
     sizes = np.zeros(n + 1, dtype=np.int64)
-    todo = [(0, n)]
+    todo = np.empty(4 * n + 4, dtype=np.int64)  # a stack of pairs (low, high)
+    todo[0], todo[1], depth = 0, n, 2
     fresh = 1
-    while len(todo) > 0:
-        low, high = todo.pop()
+    while depth > 0:
+        depth -= 2
+        low, high = todo[depth], todo[depth + 1]
         size = high - low
         if size <= leaf:
             continue
         reached = _bfs(indptr, indices, part, fresh, order[low], queue, level)
         fresh += 1
         if reached < size:  # several components: the reached one first, then the others
-            fill = low + reached
-            spare = np.empty(size - reached, dtype=np.int32)
-            count = 0
+            others = 0
             for i in range(low, high):
                 if part[order[i]] != fresh - 1:
-                    spare[count] = order[i]
-                    count += 1
-            order[low:fill] = queue[:reached]
-            order[fill:high] = spare
-            todo.append((low, fill))
-            todo.append((fill, high))
+                    spare[others] = order[i]
+                    others += 1
+            for i in range(reached):
+                order[low + i] = queue[i]
+            for i in range(others):
+                order[low + reached + i] = spare[i]
+            todo[depth], todo[depth + 1] = low, low + reached
+            todo[depth + 2], todo[depth + 3] = low + reached, high
+            depth += 4
             continue
         _bfs(indptr, indices, part, fresh, queue[reached - 1], queue, level)  # from a far end
         fresh += 1
-        depth = level[queue[size - 1]] + 1
-        order[low:high] = queue[:size]
-        if depth < 3:
+        cut = _thin_level(queue, level, size, sizes)
+        left, right, middle = _split(indptr, indices, part, fresh - 1, queue, level, size, cut, order, low, spare)
+        if middle == 0:
             continue
-        sizes[:depth] = 0
-        for i in range(size):
-            sizes[level[queue[i]]] += 1
-        before, best, cut = 0, size + 1, -1
-        for k in range(depth - 1):  # the thinnest level that leaves at least a third on either side
-            after = size - before - sizes[k]
-            if k > 0 and 3 * before >= size - sizes[k] and 3 * after >= size - sizes[k] and sizes[k] < best:
-                best, cut = sizes[k], k
-            before += sizes[k]
-        if cut < 0:  # the search is lopsided: take the level that holds the median
-            before = 0
-            for k in range(depth):
-                before += sizes[k]
-                if 2 * before >= size:
-                    cut = min(max(k, 1), depth - 2)
-                    break
-        left, right, middle = 0, 0, 0
-        separator = np.empty(sizes[cut], dtype=np.int32)
-        beyond = np.empty(size, dtype=np.int32)
-        for i in range(size):
-            x = queue[i]
-            if level[x] > cut:
-                beyond[right] = x
-                right += 1
-                continue
-            touches = False
-            if level[x] == cut:
-                for p in range(indptr[x], indptr[x + 1]):
-                    y = indices[p]
-                    if part[y] == fresh - 1 and level[y] == cut + 1:
-                        touches = True
-                        break
-            if touches:
-                separator[middle] = x
-                middle += 1
-            else:
-                order[low + left] = x
-                left += 1
-        order[low + left : low + left + right] = beyond[:right]
-        order[low + left + right : high] = separator[:middle]
         for i in range(low, low + left):
             part[order[i]] = fresh
         for i in range(low + left, low + left + right):
             part[order[i]] = fresh + 1
-        for i in range(middle):
-            part[separator[i]] = -1
+        for i in range(low + left + right, high):
+            part[order[i]] = -1
         fresh += 2
-        todo.append((low, low + left))
-        todo.append((low + left, low + left + right))
+        todo[depth], todo[depth + 1] = low, low + left
+        todo[depth + 2], todo[depth + 3] = low + left, low + left + right
+        depth += 4
     return order
+
+
+@njit(cache=True, error_model="numpy")
+def _thin_level(queue: Any, level: Any, size: Any, sizes: Any) -> Any:
+    """The thinnest level that leaves a third on either side, or else the one that holds the median; -1 if too few."""
+    levels = level[queue[size - 1]] + 1
+    if levels < 3:
+        return -1
+    for k in range(levels):
+        sizes[k] = 0
+    for i in range(size):
+        sizes[level[queue[i]]] += 1
+    before, best, cut = 0, size + 1, -1
+    for k in range(levels - 1):
+        rest = size - sizes[k]
+        if k > 0 and 3 * before >= rest and 3 * (rest - before) >= rest and sizes[k] < best:
+            best, cut = sizes[k], k
+        before += sizes[k]
+    before = 0
+    for k in range(levels):
+        before += sizes[k]
+        if cut < 0 and 2 * before >= size:
+            cut = min(max(k, 1), levels - 2)
+    return cut
+
+
+@njit(cache=True, error_model="numpy")
+def _split(
+    indptr: Any,
+    indices: Any,
+    part: Any,
+    mark: Any,
+    queue: Any,
+    level: Any,
+    size: Any,
+    cut: Any,
+    order: Any,
+    low: Any,
+    spare: Any,
+) -> Any:
+    """Write one side, the other side and the separator to order[low:]; only states that touch beyond separate."""
+    left, right, middle = 0, 0, 0
+    for i in range(size):
+        x = queue[i]
+        touches = False
+        if level[x] == cut:
+            for p in range(indptr[x], indptr[x + 1]):
+                y = indices[p]
+                if part[y] == mark and level[y] == cut + 1:
+                    touches = True
+        if cut < 0 or level[x] < cut or (level[x] == cut and not touches):
+            order[low + left] = x
+            left += 1
+        elif touches:
+            middle += 1
+            spare[size - middle] = x
+        else:
+            spare[right] = x
+            right += 1
+    for i in range(right):
+        order[low + left + i] = spare[i]
+    for i in range(middle):
+        order[low + left + right + i] = spare[size - 1 - i]
+    return left, right, middle
 
 
 @njit(cache=True, error_model="numpy")
@@ -336,8 +367,9 @@ def _factor(
     row = np.zeros(n)
     seen = np.full(n, -1, dtype=np.int32)
     stack = np.empty(n, dtype=np.int32)
-    filled = starts[:-1].copy()  # next free place of each row of the upper factor's pattern
+    filled = np.empty(n, dtype=np.int64)  # next free place of each row of the upper factor's pattern
     for k in range(n):  # the pattern first, so that a row can be gathered when it is finished
+        filled[k] = starts[k]
         seen[k] = k
         for p in range(pattern_starts[k], pattern_starts[k + 1]):
             j = pattern_columns[p]
@@ -346,8 +378,8 @@ def _factor(
                 filled[j] += 1
                 seen[j] = k
                 j = parent[j]
-    filled[:] = starts[:-1]
-    seen[:] = -1
+    for k in range(n):
+        filled[k], seen[k] = starts[k], -1
     for i in range(n):
         x = order[i]
         for p in range(indptr[x], indptr[x + 1]):
@@ -404,7 +436,8 @@ def _left_null(starts: Any, columns: Any, lower: Any) -> Any:
             mass += law[columns[p]] * lower[p]
         law[k] = mass
         if mass > 1e150:
-            law[k:] *= 1e-150
+            for i in range(k, n):
+                law[i] *= 1e-150
     return law
 
 

@@ -326,13 +326,12 @@ def _power_walk(
             _power_step(indptr, indices, data, g, out, scale, second)
             steps += 1
             since += 1
+            smallest = np.inf
             for x in range(z.size):
-                out[x] += second[x]
-            largest, smallest = out.max(), out.min()
-            for x in range(z.size):
-                out[x] /= largest
-            smallest /= largest
-        z[:] = out
+                out[x] = (out[x] + second[x]) / 2
+                smallest = min(smallest, out[x])
+        for x in range(z.size):
+            z[x] = out[x]
         if gap <= target or smallest < smallest_allowed:
             break
         if since >= block:

@@ -1,4 +1,4 @@
-"""What the command line shows: a table of a solution, and pictures of functions on a grid.
+"""What the command line shows: a table of a solution, the report and the progress of a run, pictures on a grid.
 
 A picture is a raster of cells, NaN for walls, shrunk by whole blocks (the mean of the open cells; a block is wall
 where most of it is) or enlarged by whole factors to fit. With colours, one character ▀ shows two cells, one above
@@ -8,15 +8,18 @@ look equal, also to colour-blind eyes and on grey prints. Without colours, a cel
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from rich import box
 from rich.color import Color
-from rich.console import Console
+from rich.console import Console, Group
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
@@ -25,7 +28,9 @@ from lsmdp.arrays import Floats
 from lsmdp.model import LMDP
 
 if TYPE_CHECKING:
+    from lsmdp.game import Table as GameTable
     from lsmdp.perron import Solution
+    from lsmdp.runs import Spec
 
 RAMP = " .:-=+*%@"
 WALL = "#"
@@ -33,6 +38,8 @@ WALL_COLOUR = (88, 88, 88)
 SHADES = 64
 TALLEST = 60  # cells
 GAP = 4  # columns between two pictures
+PAUSE = 0.2  # seconds between two looks at the progress on a terminal,
+LONG_PAUSE = 5.0  # and elsewhere, where each is a line of text
 
 
 def solution_table(solution: Solution) -> Table:
@@ -54,6 +61,105 @@ def solution_table(solution: Solution) -> Table:
     for name, content in rows.items():
         table.add_row(name, content)
     return table
+
+
+def run_report(spec: Spec, summary: Mapping[str, Any]) -> Group:
+    """A run: what each learner paid, and its regret under the name of the comparator."""
+    played = f"{summary['rounds']:,}" if summary["finished"] else f"{summary['rounds']:,} of {spec.rounds or '?'}"
+    title = f"{spec.kernel} against {spec.costs}: {played} rounds from state {summary['start']}"
+    parts: list[Any] = [_run_table(title, summary["learners"])]
+    if "your_units" in summary:
+        units = summary["your_units"]
+        parts.append(_run_table(f"in your units, from {units['low']:g} to {units['high']:g}", units["learners"]))
+    bounds = {name: one.get("regret_at_most_by_mixing_sum") for name, one in summary["learners"].items()}
+    if all(bounds.values()):
+        parts.append(_bounds_table(bounds))
+    return Group(*parts, *(Text(note) for note in summary.get("notes", ())))
+
+
+def _run_table(title: str, learners: Mapping[str, Any]) -> Table:
+    table = _figures_table(title, "loss", "state cost", "control cost", "idealised regret", "regret vs leader")
+    best = any(one["regret"]["best_stationary_low"] is not None for one in learners.values())
+    if best:
+        table.add_column("regret vs best stationary", justify="right")
+    for name, one in learners.items():
+        regret = one["regret"]
+        figures = [one[key] for key in ("loss", "state_cost", "control_cost", "idealised_regret")]
+        row = [_figure(value) for value in (*figures, regret["leader"])]
+        if best:
+            row.append(f"{_figure(regret['best_stationary_low'])} to {_figure(regret['best_stationary_high'])}")
+        table.add_row(name, *row)
+    return table
+
+
+def _bounds_table(bounds: Mapping[str, Mapping[str, float]]) -> Table:
+    sums = next(iter(bounds.values()))
+    title = "regret against every policy with mixing sum m, at most"
+    table = _figures_table(title, *(f"m = {mixing_sum}" for mixing_sum in sums))
+    for name, row in bounds.items():
+        table.add_row(name, *map(_figure, row.values()))
+    return table
+
+
+def _figures_table(title: str, *columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+    table.add_column("learner", no_wrap=True)
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.4f}" if abs(value) < 1e6 else f"{value:.8g}"
+
+
+class Progress:
+    """Watches a game: a bar on a terminal, a line every few seconds elsewhere, on stderr."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._console = Console(stderr=True, highlight=False, quiet=quiet)
+        columns = (BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(compact=True))
+        self._bar = Bar(*columns, console=self._console, transient=True, disable=not self._console.is_terminal)
+        self._pause = PAUSE if self._console.is_terminal else LONG_PAUSE
+        self._began = self._due = 0.0
+        self._first = 0
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def __call__(self, table: GameTable, rounds: int | None) -> None:
+        """Look at the table after a round, of so many if that is known."""
+        now = time.perf_counter()
+        if not self._began:
+            self._began, self._first, self._due = now, table.t, now + self._pause
+            self._bar.add_task("", total=rounds, completed=table.t)
+        if now < self._due:
+            return
+        self._due = now + self._pause
+        rate = (table.t - self._first) / (now - self._began)
+        if self._bar.disable:
+            self._console.print(f"{_described(table, rounds, rate)}{_time_left(table, rounds, rate)}", soft_wrap=True)
+        else:
+            self._bar.update(self._bar.task_ids[0], completed=table.t, description=_described(table, rounds, rate))
+
+
+def _described(table: GameTable, rounds: int | None, rate: float) -> str:
+    of = "" if rounds is None else f" of {rounds:,}"
+    losses = (
+        f"{seat.learner.name} {tally.loss / table.t:.4f}"
+        for seat, tally in zip(table.seats, table.tallies, strict=True)
+    )
+    return f"round {table.t:,}{of}, {rate:,.0f} a second, mean loss: {', '.join(losses)}"
+
+
+def _time_left(table: GameTable, rounds: int | None, rate: float) -> str:
+    return "" if rounds is None or not rate else f", {(rounds - table.t) / rate:,.0f} s left"
 
 
 def pictures(console: Console, lmdp: LMDP, functions: Mapping[str, Floats]) -> Table:

@@ -183,7 +183,7 @@ def _cells(line: str) -> list[str]:
     if '"' not in line:
         return line.split(",")
     try:
-        return next(csv.reader([line]))
+        return next(csv.reader([line], skipinitialspace=True))
     except csv.Error as broken:
         raise CostError(f"it is not a line of csv ({broken}).") from None
 

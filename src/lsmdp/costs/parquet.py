@@ -22,6 +22,8 @@ from lsmdp.costs.sequence import BLOCK, Hash, Source, block_rows, gathered, upda
 from lsmdp.errors import CostError, SpecError
 from lsmdp.model import LMDP
 
+BUFFER = 2**16  # bytes of a column held while it is read
+
 
 def parquet_source(path: Path, lmdp: LMDP) -> Source:
     """The source for a parquet file, in whichever form it is; its numbers stay on disk."""
@@ -43,7 +45,7 @@ def parquet_source(path: Path, lmdp: LMDP) -> Source:
 
 def _opened(path: Path) -> Any:
     try:
-        return ParquetFile(path)
+        return ParquetFile(path, buffer_size=BUFFER)
     except (pa.ArrowException, OSError) as broken:
         raise SpecError(f"it cannot be read as .parquet: {_reason(broken)}. Write it with pyarrow.parquet.") from None
 
@@ -79,7 +81,7 @@ class Wide:
             ends = np.cumsum([file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)])
             first = int(np.searchsorted(ends, start - 1, side="right"))
             t = 1 + (int(ends[first - 1]) if first else 0)
-            for batch in _batches(file, first, block_rows(self.lmdp.n), t):
+            for batch in _batches(file, first, block_rows(self.lmdp.n)):
                 skipped = max(0, start - t)
                 t += batch.num_rows
                 if skipped < batch.num_rows:
@@ -104,14 +106,15 @@ class Long:
         """The rounds from ``start`` on."""
         with _opened(self.path) as file:
             passed = takewhile(lambda last: last is not None and last < start, _last_rounds(file, self.places[0]))
-            entries = self._entries(file, sum(1 for _ in passed), start)
+            entries = self._entries(file, sum(1 for _ in passed))
             yield from gathered(assembled(entries, self.lmdp, start), block_rows(self.lmdp.n))
 
-    def _entries(self, file: Any, first: int, t: int) -> Iterator[Entry]:
-        for batch in _batches(file, first, BLOCK, t):
+    def _entries(self, file: Any, first: int) -> Iterator[Entry]:
+        t = 0
+        for batch in _batches(file, first, BLOCK):
             rounds, states, costs = (batch.column(place) for place in self.places)
             if rounds.null_count:
-                raise CostError(f"a row after round {t - 1} has no round number. Fill it in.")
+                raise CostError(f"a row after round {t} has no round number. Fill it in.")
             t = rounds[-1].as_py()
             yield from zip(rounds.to_pylist(), map(str, states.to_pylist()), costs.to_pylist(), strict=True)
 
@@ -128,12 +131,13 @@ def _last_rounds(file: Any, column: int) -> Iterator[int | None]:
         yield statistics.max if statistics is not None and statistics.has_min_max else None
 
 
-def _batches(file: Any, first: int, size: int, t: int) -> Iterator[Any]:
-    """Batches of rows from row group ``first`` on; ``t`` is the round that they begin with."""
+def _batches(file: Any, first: int, size: int) -> Iterator[Any]:
+    """Batches of rows from row group ``first`` on."""
     try:
-        yield from file.iter_batches(size, row_groups=list(range(first, file.num_row_groups)))
-    except (pa.ArrowException, OSError) as broken:
-        raise CostError(f"it is damaged in or after round {t} ({_reason(broken)}). Write it again.") from None
+        for group in range(first, file.num_row_groups):  # one by one, so that damage costs no group before it
+            yield from file.iter_batches(size, row_groups=[group])
+    except pa.ArrowException as broken:
+        raise OSError(_reason(broken)) from None
 
 
 def _table(batch: Any, columns: Columns) -> Floats:

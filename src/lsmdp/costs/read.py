@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from os import PathLike, fspath
+from os.path import exists
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def _existing(spec: str) -> Path:
     """The path of a file of a known kind."""
     path = Path(spec)
     known = path.suffix.lower() in ENDINGS
-    if not path.exists():
+    if not exists(spec):
         raise _missing(path) if known or len(path.parts) > 1 else unknown(spec)
     if path.is_dir():
         raise SpecError(f'"{spec}" is a folder. Name a file in it that ends in {", ".join(ENDINGS)}.')

@@ -44,7 +44,7 @@ def gathered(rows: Iterable[Floats], size: int) -> Iterator[Floats]:
             if len(block) == size:
                 yield np.stack(block)
                 block = []
-    except CostError:
+    except (CostError, OSError):
         if block:
             yield np.stack(block)
         raise
@@ -131,13 +131,19 @@ class Costs:
     def _rounds(self, t: int, blocks: Iterator[Floats]) -> Iterator[Floats]:
         with blaming(self.name):
             while self.T is None or t <= self.T:
-                block = next(blocks, None)
+                block = self._next(t, blocks)
                 if block is None:
                     self._require_end(t)
                     return
                 block = block if self.T is None else block[: self.T - t + 1]
                 yield from self._checked(t, block)
                 t += len(block)
+
+    def _next(self, t: int, blocks: Iterator[Floats]) -> Floats | None:
+        try:
+            return next(blocks, None)
+        except OSError as refused:
+            raise CostError(f"round {t} cannot be read: {refused.strerror or refused}. Check the input.") from None
 
     def _require_end(self, t: int) -> None:
         if self.T is not None:

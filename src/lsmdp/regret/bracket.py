@@ -238,15 +238,18 @@ class Search:
     """L_T as a function of the logits of Q over P's moves, and the way down from a start."""
 
     def __init__(self, lmdp: LMDP, costs: Floats, p1: Floats) -> None:
-        self.P, self.temperature, self.costs = lmdp.P, lmdp.temperature, costs
-        self.log_P = np.log(lmdp.P.data)
+        self.indptr, self.indices, P = rows(lmdp.P)
+        self.first = lmdp.P.indptr[:-1]
+        self.state = np.repeat(np.arange(lmdp.n), np.diff(lmdp.P.indptr))
+        self.log_P: Floats = np.log(P)
+        self.temperature, self.costs = lmdp.temperature, costs
         self.laws = np.empty_like(costs)
         self.laws[0] = p1
 
     @property
     def work(self) -> float:
         """Operations of one evaluation."""
-        return 4.0 * len(self.costs) * self.P.nnz
+        return 4.0 * len(self.costs) * self.log_P.size
 
     def improve(self, entries: Floats, evaluations: int) -> Floats:
         """The entries of the policy that L-BFGS reaches from these, within so many evaluations."""
@@ -263,24 +266,17 @@ class Search:
         """L_T / T and its gradient."""
         log_Q = self.log_policy(logits)
         Q, surprise = np.exp(log_Q), log_Q - self.log_P
-        arrays = rows(like(self.P, Q))
-        control = self.temperature * self._by_state(Q * surprise)
-        loss = _laws_forward(*arrays, control, self.costs, self.laws)
-        slopes = self.temperature * self._by_move(self.laws.sum(axis=0)) * surprise
-        _slopes_back(*arrays, control, self.costs, self.laws, slopes)
-        gradient = Q * (slopes - self._by_move(self._by_state(Q * slopes)))
+        control = self.temperature * np.add.reduceat(Q * surprise, self.first)
+        loss = _laws_forward(self.indptr, self.indices, Q, control, self.costs, self.laws)
+        slopes = self.temperature * self.laws.sum(axis=0)[self.state] * surprise
+        _slopes_back(self.indptr, self.indices, Q, control, self.costs, self.laws, slopes)
+        gradient = Q * (slopes - np.add.reduceat(Q * slopes, self.first)[self.state])
         return loss / len(self.costs), gradient / len(self.costs)
 
     def log_policy(self, logits: Floats) -> Floats:
-        """log Q(y|x): the logits, less the logarithm of their row's sum of exponentials."""
-        scaled = logits - self._by_move(np.maximum.reduceat(logits, self.P.indptr[:-1]))
-        return np.asarray(scaled - self._by_move(np.log(self._by_state(np.exp(scaled)))))
-
-    def _by_state(self, by_move: Floats) -> Floats:
-        return np.asarray(np.add.reduceat(by_move, self.P.indptr[:-1]))
-
-    def _by_move(self, by_state: Floats) -> Floats:
-        return np.repeat(by_state, np.diff(self.P.indptr))
+        """log Q(y|x): the logits, less the logarithm of the sum of their exponentials in the row."""
+        scaled = logits - np.maximum.reduceat(logits, self.first)[self.state]
+        return np.asarray(scaled - np.log(np.add.reduceat(np.exp(scaled), self.first))[self.state])
 
 
 @njit(cache=True, error_model="numpy")

@@ -17,7 +17,8 @@ Add c_t - c_bar, take the mean under p_t and sum over t; since p_t Q = p_{t+1}, 
           >= p_1.v - max v + T min r + sum_t p_t.(c_t - c_bar).
 
 The sum over t of c_t - c_bar is zero, so mu_Q may be taken from every p_t in the last sum. A difference of two laws
-times a function is at most half its l1 norm times the span of the function: that sum is >= -m(Q) max_t span(c_t - c_bar).
+times a function is at most half its l1 norm times the span of the function, so that sum is at least
+-m(Q) max_t span(c_t - c_bar).
 
 No step asks v to be exact. For the leader's v*, r is the constant lambda and [loss - T min r] is R' = loss - T lambda;
 for an inexact v, min r <= lambda is the certified lower bound of a solve, and that is all that changes: it adds at

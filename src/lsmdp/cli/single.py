@@ -1,102 +1,40 @@
-"""The command line: parse, call, print.
-
-Data goes to stdout, complaints to stderr as ``ModelError: ...``; with ``--json``, stdout is one JSON object or empty.
-
-    0    done, and for ``check``: the assumptions hold
-    1    looked at and not so: an assumption fails, or no certificate of the wanted width was found
-         (``solve`` then still prints the best one that was)
-    2    the input cannot be used; nothing was written
-    130  interrupted
-
-Everything heavy is imported inside the commands, so that ``lsmdp --help`` is quick.
-"""
+"""The commands about one model and one cost: ``check``, ``solve`` and ``demo``."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lsmdp import __version__
-from lsmdp.errors import ConvergenceError, LsmdpError, SpecError
-from lsmdp.sources.names import COSTS, MODELS, listing
+from lsmdp.cli.base import (
+    KERNELS,
+    Json,
+    Kernel,
+    LargestClass,
+    Lazy,
+    Normalise,
+    Teleport,
+    Temperature,
+    app,
+    complaints,
+    print_json,
+)
+from lsmdp.errors import ConvergenceError, SpecError
+from lsmdp.sources.names import COSTS, listing
 
 if TYPE_CHECKING:
     from lsmdp.perron import Solution
 
-KERNEL_HELP = "A file (.npz, .npy, .mtx, .csv, .parquet) or a name from the list below."
 COST_HELP = "A file (.npy, .csv, .parquet) or a name from the list below."
-KERNELS = listing("Kernels by name", MODELS)
 COST_NAMES = listing("Costs by name", COSTS)
-EXIT_CODES = "Exit codes: 0 done; 1 looked at and not so; 2 the input cannot be used; 130 interrupted."
 
-Kernel = Annotated[str, typer.Argument(metavar="KERNEL", help=KERNEL_HELP, show_default=False)]
 Cost = Annotated[str, typer.Option("--cost", metavar="COST", help=COST_HELP, show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Normalise = Annotated[bool, typer.Option("--normalise", help="Divide every row by its sum.")]
-LargestClass = Annotated[bool, typer.Option("--largest-class", help="Keep the largest strongly connected class only.")]
-Teleport = Annotated[
-    float, typer.Option("--teleport", metavar="EPS", help="Jump anywhere with probability EPS.", show_default=False)
-]
-Lazy = Annotated[
-    float, typer.Option("--lazy", metavar="EPS", help="Stay put with probability EPS more.", show_default=False)
-]
-Temperature = Annotated[float, typer.Option("--temperature", help="The weight of the control cost.")]
 Tol = Annotated[float, typer.Option("--tol", help="The width of the certificate to reach.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Write v, mu and the policy to this .npz file.")]
-
-app = typer.Typer(
-    help="Linearly solvable MDPs, solved with a certificate.",
-    epilog=EXIT_CODES,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def main() -> None:
-    """The entry point of the command ``lsmdp``."""
-    app()
-
-
-@contextmanager
-def complaints() -> Iterator[None]:
-    """Turns a user's mistake into one sentence on stderr and an exit code."""
-    try:
-        yield
-    except LsmdpError as error:
-        typer.echo(f"{type(error).__name__}: {error}", err=True)
-        raise typer.Exit(1 if isinstance(error, ConvergenceError) else 2) from None
-    except BrokenPipeError:
-        raise
-    except (OSError, MemoryError) as error:
-        typer.echo(f"{type(error).__name__}: {error or 'this needs more memory than there is'}.", err=True)
-        raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        typer.echo("Interrupted; nothing was written.", err=True)
-        raise typer.Exit(130) from None
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"lsmdp {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _program(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
-    pass
 
 
 @app.command(epilog=KERNELS)
@@ -116,7 +54,7 @@ def check(
         lmdp = read_model(kernel, normalise=normalise, largest_class=largest_class, teleport=teleport, lazy=lazy)
         checkup = examine(lmdp)
         if as_json:
-            _print_json(checkup.to_dict())
+            print_json(checkup.to_dict())
         else:
             typer.echo(str(checkup))
     raise typer.Exit(0 if checkup.ok else 1)
@@ -208,7 +146,7 @@ DEMO_MAP = [
 
 def _show(solution: Solution, as_json: bool, out: Path | None = None) -> None:
     if as_json:
-        return _print_json(solution.to_dict())
+        return print_json(solution.to_dict())
     from rich.console import Console
 
     from lsmdp.terminal import pictures, solution_table
@@ -219,10 +157,6 @@ def _show(solution: Solution, as_json: bool, out: Path | None = None) -> None:
         console.print(pictures(console, solution.lmdp, {"value v": solution.v}))
     if out is not None:
         console.print(f"v, mu and the policy are in {out}", markup=False, soft_wrap=True)
-
-
-def _print_json(content: dict[str, Any]) -> None:
-    typer.echo(json.dumps(content, allow_nan=False))
 
 
 def _require_writable(out: Path) -> None:

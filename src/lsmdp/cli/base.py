@@ -1,0 +1,95 @@
+"""What the commands share: the program, its options, and how it complains."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from lsmdp import __version__
+from lsmdp.errors import ConvergenceError, LsmdpError
+from lsmdp.sources.names import MODELS, listing
+
+KERNEL_HELP = "A file (.npz, .npy, .mtx, .csv, .parquet) or a name from the list below."
+KERNELS = listing("Kernels by name", MODELS)
+EXIT_CODES = "Exit codes: 0 done; 1 looked at and not so; 2 the input cannot be used; 130 interrupted."
+
+Kernel = Annotated[str, typer.Argument(metavar="KERNEL", help=KERNEL_HELP, show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Normalise = Annotated[bool, typer.Option("--normalise", help="Divide every row by its sum.")]
+LargestClass = Annotated[bool, typer.Option("--largest-class", help="Keep the largest strongly connected class only.")]
+Teleport = Annotated[
+    float, typer.Option("--teleport", metavar="EPS", help="Jump anywhere with probability EPS.", show_default=False)
+]
+Lazy = Annotated[
+    float, typer.Option("--lazy", metavar="EPS", help="Stay put with probability EPS more.", show_default=False)
+]
+Temperature = Annotated[float, typer.Option("--temperature", help="The weight of the control cost.")]
+
+app = typer.Typer(
+    help="Linearly solvable MDPs, solved with a certificate.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@contextmanager
+def complaints() -> Iterator[None]:
+    """Turns a user's mistake into one sentence on stderr and an exit code, and warnings into one sentence each."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            warnings.showwarning = _warn
+            yield
+    except LsmdpError as error:
+        _complain(f"{type(error).__name__}: {error}", error)
+        raise typer.Exit(1 if isinstance(error, ConvergenceError) else 2) from None
+    except BrokenPipeError:
+        raise
+    except (OSError, MemoryError) as error:
+        _complain(f"{type(error).__name__}: {error or 'this needs more memory than there is'}.", error)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt as stop:
+        _complain("Interrupted." if _notes(stop) else "Interrupted; nothing was written.", stop)
+        raise typer.Exit(130) from None
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """The one object that --json promises."""
+    typer.echo(json.dumps(content, allow_nan=False))
+
+
+def _complain(sentence: str, error: BaseException) -> None:
+    typer.echo("\n".join([sentence, *_notes(error)]), err=True)
+
+
+def _notes(error: BaseException) -> list[str]:
+    notes: list[str] = getattr(error, "__notes__", [])
+    return notes
+
+
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    typer.echo(f"Warning: {str(message).rstrip('.')}.", err=True)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lsmdp {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass

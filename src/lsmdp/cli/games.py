@@ -1,0 +1,146 @@
+"""The commands about games: ``play`` and ``show``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from lsmdp.cli.base import (
+    KERNELS,
+    Json,
+    Kernel,
+    LargestClass,
+    Lazy,
+    Normalise,
+    Teleport,
+    Temperature,
+    app,
+    complaints,
+    print_json,
+)
+from lsmdp.costs.names import ENDINGS, FAMILIES
+
+COSTS_HELP = f"A file ({', '.join(ENDINGS)}; a row a round), - for standard input, or a name from the list below."
+
+Costs = Annotated[str, typer.Option("--costs", metavar="COSTS", help=COSTS_HELP, show_default=False)]
+Learners = Annotated[
+    list[str],
+    typer.Option("--learner", metavar="NAME", help="Who plays, from the list below. Repeat it for more learners."),
+]
+Rounds = Annotated[
+    int | None,
+    typer.Option("--rounds", metavar="T", help="How many rounds to play. A file may go without: all it has."),
+]
+Start = Annotated[str, typer.Option("--start", metavar="STATE", help="The first state: its label or its number.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of random costs and of sampled walkers.")]
+Sample = Annotated[int, typer.Option("--sample", metavar="N", help="Let N walkers per learner play as well.")]
+Scale = Annotated[
+    tuple[float, float] | None,
+    typer.Option("--scale", metavar="LOW HIGH", help="The values in COSTS that cost 0 and 1."),
+]
+WithBracket = Annotated[bool, typer.Option("--bracket", help="Bound the regret against the best stationary policy.")]
+Out = Annotated[Path | None, typer.Option("--out", help="The folder of the run.  [default: runs/KERNEL-COSTS]")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in the folder, if it holds one.")]
+Checkpoint = Annotated[
+    float, typer.Option("--checkpoint", metavar="SECONDS", help="How often to save what was played.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+Run = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.", show_default=False)]
+
+
+class _Play(TyperCommand):
+    """Lists the learners below its help; naming them loads numpy, so it is done only then."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The names of kernels, costs and learners."""
+        from lsmdp.learners import NAMES
+
+        costs = {family.usage: family.meaning for family in FAMILIES.values()}
+        learners = {name: meaning for name, (_, _, meaning) in NAMES.items()}
+        self.epilog = "\n\n".join([KERNELS, _listing("Costs by name", costs), _listing("Learners", learners)])
+        super().format_epilog(ctx, formatter)
+
+
+@app.command(cls=_Play)
+def play(
+    kernel: Kernel,
+    costs: Costs,
+    learners: Learners = ["ftl", "track", "passive"],  # noqa: B006 - typer copies it
+    rounds: Rounds = None,
+    start: Start = "0",
+    seed: Seed = 0,
+    sample: Sample = 0,
+    scale: Scale = None,
+    bracket: WithBracket = False,
+    temperature: Temperature = 1.0,
+    out: Out = None,
+    resume: Resume = False,
+    checkpoint: Checkpoint = 2.0,
+    normalise: Normalise = False,
+    largest_class: LargestClass = False,
+    teleport: Teleport = 0.0,
+    lazy: Lazy = 0.0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Play the online game and keep it in a folder that survives a crash."""
+    with complaints():
+        from lsmdp import runs
+        from lsmdp.terminal import Progress
+
+        spec = runs.Spec.of(
+            kernel=kernel,
+            costs=costs,
+            learners=learners,
+            rounds=rounds,
+            start=start,
+            seed=seed,
+            sample=sample,
+            scale=scale,
+            bracket=bracket,
+            temperature=temperature,
+            normalise=normalise,
+            largest_class=largest_class,
+            teleport=teleport,
+            lazy=lazy,
+        )
+        folder = runs.default_folder(kernel, costs) if out is None else out
+        with Progress(quiet) as progress:
+            if resume:
+                runs.resume(folder, spec, every=checkpoint, watch=progress)
+            else:
+                runs.start(spec, folder, every=checkpoint, watch=progress)
+        _show(folder, as_json)
+
+
+@app.command()
+def show(run: Run, as_json: Json = False) -> None:
+    """Print a run, finished or not, as a table."""
+    with complaints():
+        _show(run, as_json)
+
+
+def _show(path: Path, as_json: bool) -> None:
+    from lsmdp.runs import Folder, progress_of
+
+    folder = Folder(path)
+    folder.require_run()
+    summary = folder.summary() if folder.is_finished else progress_of(folder)
+    if as_json:
+        return print_json(summary)
+    from rich.console import Console
+
+    from lsmdp.terminal import run_report
+
+    Console(highlight=False).print(run_report(folder.spec(), summary))
+    if summary["finished"]:
+        typer.echo(f"Everything is in {path}: every round is in rounds.parquet, the figures are in summary.json.")
+    else:
+        typer.echo(f"Unfinished. Go on with: {folder.spec().command(path)}")
+
+
+def _listing(title: str, names: dict[str, str]) -> str:
+    return "\n".join(["\b", f"{title}:", *(f"  {name:<26}{meaning}" for name, meaning in names.items())])
