@@ -46,6 +46,7 @@ class Plan:
     """
 
     P: CSR
+    symmetric: CSR  # the pattern of P and its transpose together
     order: Indices  # order[i] = the state that is removed i-th; the last one is the reference
     pattern: tuple[Indices, Indices]  # the symmetrised pattern below the diagonal, in elimination order
     parent: Indices
@@ -63,14 +64,14 @@ class Plan:
         if state == self.last:
             return self
         order = np.append(self.order[self.order != state], np.int32(state))
-        return _analyse(self.P, order, limit=np.iinfo(np.int64).max)
+        return _analyse(self.P, self.symmetric, order, limit=np.iinfo(np.int64).max)
 
 
 def plan(P: CSR, limit: int = 300_000_000) -> Plan:
     """Find a good order of elimination for the pattern of P and count its fill, up to ``limit`` entries."""
     symmetric = _symmetric_pattern(P)
     order = _dissect(symmetric.indptr, symmetric.indices, LEAF)
-    return _analyse(P, order, limit)
+    return _analyse(P, symmetric, order, limit)
 
 
 def _symmetric_pattern(P: CSR) -> CSR:
@@ -80,14 +81,13 @@ def _symmetric_pattern(P: CSR) -> CSR:
     return both
 
 
-def _analyse(P: CSR, order: Indices, limit: int) -> Plan:
-    symmetric = _symmetric_pattern(P)
+def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:
     inverse = np.empty_like(order)
     inverse[order] = np.arange(order.size, dtype=np.int32)
     lower = _lower_pattern(symmetric.indptr, symmetric.indices, order, inverse)
     parent, counts, entries = _count_fill(lower[0], lower[1], limit)
     flops = float(np.square(counts.astype(np.float64)).sum())
-    return Plan(P, order, lower, parent, counts, None if entries > limit else int(entries), flops)
+    return Plan(P, symmetric, order, lower, parent, counts, None if entries > limit else int(entries), flops)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,9 @@ additions:
 
     |error of r(x)| <= e [ T (3k + 2 + 5 log(1/s)) + |m - v(x)| + |c(x) + m - v(x)| + |r(x)| ].
 
-The loop uses 2e in place of e, which also covers the products of errors and an exp of 3 ulp.
+The loop uses 2e in place of e, which also covers the products of errors and an exp of 3 ulp. Numbers below 1e-308 have
+an absolute error instead, at most 1e-323 for an exp and its product together: T k 1e-323 / s is added to the bound,
+which matters only where P itself has such entries.
 """
 
 from __future__ import annotations
@@ -142,6 +144,7 @@ def _residual(
         error = eps * (
             temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(c[x] + step) + abs(value)
         )
+        error += temperature * entries * (1e-323 / s)
         r[x] = value
         lo = min(lo, value - error)
         hi = max(hi, value + error)

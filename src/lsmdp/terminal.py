@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -64,48 +65,61 @@ def solution_table(solution: Solution) -> Table:
 
 
 def run_report(spec: Spec, summary: Mapping[str, Any]) -> Group:
-    """A run: what each learner paid, and its regret under the name of the comparator."""
-    played = f"{summary['rounds']:,}" if summary["finished"] else f"{summary['rounds']:,} of {spec.rounds or '?'}"
-    title = f"{spec.kernel} against {spec.costs}: {played} rounds from state {summary['start']}"
-    parts: list[Any] = [_run_table(title, summary["learners"])]
+    """A run: what each learner paid, and its regrets, each under the name of its comparator."""
+    played = f"{summary['rounds']:,}" if summary["finished"] else _some(summary["rounds"], spec.rounds)
+    names = " against ".join(Path(source).name for source in (spec.kernel, spec.costs))
+    parts: list[Any] = [
+        Text(f"{names}: {played} rounds from state {summary['start']}", "bold"),
+        *_paid_and_regret(summary["learners"], summary["rounds"]),
+    ]
     if "your_units" in summary:
         units = summary["your_units"]
-        parts.append(_run_table(f"in your units, from {units['low']:g} to {units['high']:g}", units["learners"]))
-    bounds = {name: one.get("regret_at_most_by_mixing_sum") for name, one in summary["learners"].items()}
+        parts.append(Text(f"in your units, where {units['low']:g} costs 0 and {units['high']:g} costs 1", "bold"))
+        parts += _paid_and_regret(units["learners"], summary["rounds"])
+    bounds = {name: one.get("regret_at_most_by_mixing_sum", {}) for name, one in summary["learners"].items()}
     if all(bounds.values()):
-        parts.append(_bounds_table(bounds))
+        parts.append(Text("regret against every policy with mixing sum m, at most", "bold"))
+        parts.append(_figures({name: {f"m = {m}": bound for m, bound in row.items()} for name, row in bounds.items()}))
     return Group(*parts, *(Text(note) for note in summary.get("notes", ())))
 
 
-def _run_table(title: str, learners: Mapping[str, Any]) -> Table:
-    table = _figures_table(title, "loss", "state cost", "control cost", "idealised regret", "regret vs leader")
-    best = any(one["regret"]["best_stationary_low"] is not None for one in learners.values())
-    if best:
-        table.add_column("regret vs best stationary", justify="right")
-    for name, one in learners.items():
-        regret = one["regret"]
-        figures = [one[key] for key in ("loss", "state_cost", "control_cost", "idealised_regret")]
-        row = [_figure(value) for value in (*figures, regret["leader"])]
-        if best:
-            row.append(f"{_figure(regret['best_stationary_low'])} to {_figure(regret['best_stationary_high'])}")
-        table.add_row(name, *row)
-    return table
+def _some(played: int, rounds: int | None) -> str:
+    return f"{played:,} of {'?' if rounds is None else f'{rounds:,}'}"
 
 
-def _bounds_table(bounds: Mapping[str, Mapping[str, float]]) -> Table:
-    sums = next(iter(bounds.values()))
-    title = "regret against every policy with mixing sum m, at most"
-    table = _figures_table(title, *(f"m = {mixing_sum}" for mixing_sum in sums))
-    for name, row in bounds.items():
-        table.add_row(name, *map(_figure, row.values()))
-    return table
+def _paid_and_regret(learners: Mapping[str, Any], rounds: int) -> list[Table | Text]:
+    paid = {
+        name: {
+            "loss": one["loss"],
+            "a round": one["loss"] / max(rounds, 1),
+            "state cost": one["state_cost"],
+            "control cost": one["control_cost"],
+        }
+        for name, one in learners.items()
+    }
+    regrets = {
+        name: {
+            "regret vs leader": one["regret"]["leader"],
+            "idealised regret": one["idealised_regret"],
+            "vs best stationary: at least": one["regret"]["best_stationary_low"],
+            "vs best stationary: at most": one["regret"]["best_stationary_high"],
+        }
+        for name, one in learners.items()
+    }
+    return [_figures(paid), _figures(regrets)]
 
 
-def _figures_table(title: str, *columns: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+def _figures(rows: Mapping[str, Mapping[str, float | None]]) -> Table | Text:
+    """A table of numbers by learner, without the columns that nothing is known of."""
+    names = [name for name in next(iter(rows.values())) if any(row[name] is not None for row in rows.values())]
+    if not names:
+        return Text()
+    table = Table(box=box.SIMPLE_HEAD)
     table.add_column("learner", no_wrap=True)
-    for column in columns:
-        table.add_column(column, justify="right")
+    for name in names:
+        table.add_column(name, justify="right", overflow="fold")
+    for learner, row in rows.items():
+        table.add_row(learner, *(_figure(row[name]) for name in names))
     return table
 
 

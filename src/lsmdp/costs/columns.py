@@ -3,7 +3,8 @@
 Columns with names that include those of all states (the labels of the model, or 0, ..., n - 1 where it has none)
 follow these names, in any order; other columns, such as a time, are not read. Where there are no names, or none of
 them is known to the model, columns are taken by position: n of them, or as many as the model had states before some
-were dropped (``lmdp.origin_n``), of which those that remain are kept. Names of which only some are known are an error.
+were dropped (``lmdp.origin_n``), of which those that remain are kept. Names of which some are labels, but not all that
+are needed, are an error.
 
 In the *long form*, with the columns round, state and cost, a table has a line for each round and state.
 """

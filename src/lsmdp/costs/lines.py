@@ -197,6 +197,6 @@ def _entries(lines: Iterator[Line], header: list[str]) -> Iterator[Entry]:
             t = int(word)
         except (IndexError, ValueError):
             raise CostError(
-                f'line {number} (after round {t}) is "{line[:60]}". Give a whole round number, a state and a cost.'
+                f'line {number} (round {t} or the next) is "{line[:60]}". Give a whole round number, state and cost.'
             ) from None
         yield t, state, cost

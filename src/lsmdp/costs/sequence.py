@@ -222,7 +222,7 @@ class Table:
         columns = by_position(self.values.shape[1], self.lmdp)
         size = block_rows(self.values.shape[1])
         for first in range(start - 1, self.T, size):
-            yield np.array(self.values[first : first + size, columns], dtype=np.float64)
+            yield np.array(self.values[first : first + size, columns], dtype=np.float64, order="C")
 
     def update(self, digest: Hash) -> None:
         """The bytes of the file or of the numbers, and which columns are kept."""

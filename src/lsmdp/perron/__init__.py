@@ -33,6 +33,8 @@ from lsmdp.perron.solution import Solution
 
 __all__ = ["Attempt", "Auto", "Dense", "Direct", "Krylov", "Method", "Power", "Problem", "Solution", "solve"]
 
+USEFUL = 10.0  # a start whose gap is wider than this many times that of v = 0 (and the unit of the control cost) is not
+
 
 def solve(
     lmdp: LMDP,
@@ -58,7 +60,8 @@ def solve(
     method = Auto() if solver is None else solver
     T = lmdp.temperature
     # a tenth of the tolerance is kept for the change of units
-    attempt = method.run(Problem(lmdp, read_only(c / T)), _start(start, lmdp), 0.9 * tol / T)
+    problem = Problem(lmdp, read_only(c / T))
+    attempt = method.run(problem, _start(start, problem), 0.9 * tol / T)
     v = read_only(T * attempt.v - T * attempt.v.min())
     _, lo, hi = kernels.residual(lmdp.P, c, v, T)
     certified = hi - lo <= tol
@@ -78,13 +81,18 @@ def solve(
     return solution
 
 
-def _start(start: Solution | Any, lmdp: LMDP) -> Floats:
+def _start(start: Solution | Any, problem: Problem) -> Floats:
+    """Where to begin: v / T of what the user has, unless it proves much less than v = 0, whose gap is span(c)."""
+    cold = np.zeros(problem.n)
     if start is None:
-        return np.zeros(lmdp.n)
-    v = start.v if isinstance(start, Solution) else as_value(start, lmdp.n)
-    if v.size != lmdp.n:
-        raise SpecError(f"start has {v.size} values, but the model has {lmdp.n} states.")
-    return np.asarray((v - v.min()) / lmdp.temperature)
+        return cold
+    v = start.v if isinstance(start, Solution) else as_value(start, problem.n)
+    if v.size != problem.n:
+        raise SpecError(f"start has {v.size} values, but the model has {problem.n} states.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        warm = np.asarray((v - v.min()) / problem.lmdp.temperature)
+    _, lo, hi = problem.residual(warm)
+    return warm if hi - lo <= USEFUL * (1.0 + float(np.ptp(problem.c))) else cold
 
 
 def _status(gap: float, tol: float, c: Floats, certified: bool) -> str:

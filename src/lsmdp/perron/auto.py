@@ -52,10 +52,7 @@ class _Trail:
         _, lo, hi = problem.residual(v)
         self.attempt = Attempt(v, lo, hi, 0)
         self.names: list[str] = []
-
-    @property
-    def done(self) -> bool:
-        return self.attempt.gap <= self.tol
+        self.done = self.attempt.gap <= tol
 
     def follow(self, method: Method) -> Attempt:
         latest = method.run(self.problem, self.attempt.v, self.tol)
@@ -64,6 +61,7 @@ class _Trail:
         better = latest if latest.gap < self.attempt.gap else self.attempt
         steps = self.attempt.steps + latest.steps
         self.attempt = Attempt(better.v, better.lo, better.hi, steps, how=" -> ".join(self.names))
+        self.done = better.gap <= self.tol or self.problem.exhausted(better.v, self.tol)
         return latest
 
 
@@ -71,7 +69,7 @@ def _by_cost(problem: Problem, gap: float, rate: float, tol: float) -> list[Meth
     """The methods that are worth trying after the first look, cheapest first, and power without limit at the end."""
     entries = float(problem.P.nnz)
     steps = log(gap / tol) / -log(rate) if rate < 1.0 else MANY
-    predicted = Power(int(2 * min(steps, MANY)) + FIRST_LOOK)
+    predicted = Power(min(int(2 * min(steps, MANY)) + FIRST_LOOK, Power.max_steps))
     # a Krylov space of dimension k does the work of k^2 power steps on a diffusive chain
     products = NEWTON_STEPS * max(KRYLOV_BASIS, 4 * sqrt(min(steps, MANY)))
     costs: list[tuple[float, Method]] = [

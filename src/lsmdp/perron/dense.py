@@ -55,7 +55,8 @@ class _Lapack:
         lu = _factor(generator[np.ix_(others, others)])
         visits = _solve(lu, -generator[self.reference, others], trans=1)
         mu = np.insert(visits, self.reference, 1.0)
-        mu /= mu.sum()
+        with np.errstate(all="ignore"):
+            mu /= mu.sum()
         if not np.isfinite(mu).all():
             return None
         d = np.insert(_solve(lu, (r - mu @ r)[others]), self.reference, 0.0)

@@ -56,6 +56,13 @@ class Problem:
         """r = Bv - v and the bounds on lambda that it proves."""
         return kernels.residual(self.P, self.c, v, 1.0)
 
+    def exhausted(self, v: Floats, tol: float) -> bool:
+        """Whether rounding alone keeps the certificate of v wider than tol, and is most of its width already."""
+        r, lo, hi = self.residual(v)
+        spread = float(np.ptp(r))
+        rounding = (hi - lo) - spread
+        return rounding >= tol and spread <= rounding
+
 
 @dataclass(frozen=True, eq=False)
 class Attempt:

@@ -17,18 +17,11 @@ exp(-(V^(y) - m)/tau) and eps = 2^-52, the bound of kernels.py reads
 By induction V_t >= V^_t + sum_{s>=t} (a_s - max|e_s|): errors add up, they do not grow. ``low`` is p_1.V^_1 plus the
 a_t (summed without error) minus the max|e_t|, and minus eps ((n + 4) max V^_1 + 4 sum|a_t|) for p_1 and the last sums.
 
-**From above: policies that were found.** L_T(Q) of any Q is an upper bound. Candidates are improved by L-BFGS on the
-logits of Q over P's moves. With J_{T+1} = 0, J_t = c_t + tau KL(Q||P) + Q J_{t+1} and m(x) = sum_t p_t(x), one pass
-forward and one back give
-
-    dL/dQ(x,y) = sum_t p_t(x) J_{t+1}(y) + tau m(x) (log Q(y|x)/P(x,y) + 1),
-    dL/dlogit(x,y) = Q(y|x) ( dL/dQ(x,y) - sum_z Q(z|x) dL/dQ(x,z) ).
-
-A constant added to J_t or to a row of dL/dQ changes nothing in the last line, so both are left out. The search starts
-from the candidates, among them the leader and P; from the time average of the policies behind D, at the temperature of
-the model and at a quarter of it; and from random policies that are nearly deterministic. The cold and the random ones
-matter where the costs are in phase with a cycle of moves: from the leader the search then stops at a saddle. ``high``
-is what ``fixed_costs`` finds for the best of them all, exact up to the rounding of that sum.
+**From above: policies that were found.** L_T(Q) of any Q is an upper bound. Candidates are improved by local search
+(search.py), which starts from the candidates, among them the leader and P; from the time average of the policies behind
+D, at the temperature of the model and at a quarter of it; and from random policies that are nearly deterministic. The
+cold and the random ones matter where the costs are in phase with a cycle of moves: from the leader the search then
+stops at a saddle. ``high`` is what ``fixed_costs`` finds for the best of them all, exact up to the rounding of a sum.
 """
 
 from __future__ import annotations
@@ -49,14 +42,15 @@ from lsmdp.kernels import rows
 from lsmdp.model import LMDP
 from lsmdp.perron import solve
 from lsmdp.regret.comparators import Costs, blocks, fixed_costs, policy_entries
+from lsmdp.regret.search import Search
 
 HELD_NUMBERS = 2**24  # costs (rounds x states) held at a time, 128 MB; the search holds two more arrays of that size
-WORK = 2e10  # operations of about a nanosecond that the search may spend
-MOST_STEPS = 1000  # of L-BFGS from one start
+WORK = 3e10  # operations of about a nanosecond that the search may spend
+FEW_EVALUATIONS, MANY_EVALUATIONS = 20, 1000  # of the loss in the search from one start
+FOREMOST = ("cold time average", "leader", "time average")  # where a search has most often been worth it
 COLD = 0.25
 RANDOM_STARTS = 6
 PASSIVE_SHARE = 0.05  # of P in a random start, so that its gradient sees every move
-LEAST_CHANCE = 1e-12  # of a move at a start: the gradient is proportional to it
 
 
 @runtime_checkable
@@ -72,7 +66,7 @@ class Bracket:
     """low <= min_Q L_T(Q) <= high: what the best stationary policy costs lies between them; no more is claimed.
 
     ``best_policy`` is the kernel that costs ``high``, and ``found_by`` is its name in ``losses``: what each candidate
-    came to, and each search, named after its start.
+    came to, and each search, by its start. A large game leaves no work for some of the searches.
     """
 
     low: float
@@ -112,17 +106,22 @@ def bracket(
     """
     start = as_distribution(p1, lmdp.n)
     held = _held(costs, lmdp.n)
-    known = _known(lmdp, held, candidates or {})
     low, planned = _by_planning(lmdp, held, start)
-    starts = {**known, **planned, **_random_starts(lmdp, seed)}
-    search = Search(lmdp, held, start)
-    evaluations = int(work / (len(starts) * search.work))
-    found = {f"search from {name}": search.improve(entries, evaluations) for name, entries in starts.items()}
+    starts = {**_known(lmdp, held, candidates or {}), **planned, **_random_starts(lmdp, seed)}
+    found = _searched(Search(lmdp, held, start), starts, work)
     kernels = {name: freeze(like(lmdp.P, entries)) for name, entries in {**starts, **found}.items()}
-    walks = fixed_costs(lmdp, list(kernels.values()), held, start)
+    walks = fixed_costs(lmdp, list(kernels.values()), held, p1)
     losses = {name: walk.loss for name, walk in zip(kernels, walks, strict=True)}
     best = min(losses, key=lambda name: round(losses[name], 9))  # of equals the first, which is the simplest
     return Bracket(min(low, losses[best]), losses[best], kernels[best], best, losses)
+
+
+def _searched(search: Search, starts: Mapping[str, Floats], work: float) -> dict[str, Floats]:
+    """What the search makes of the starts; where there is not enough work for all of them, of the foremost."""
+    evaluations = int(work / search.work)
+    names = [*FOREMOST, *(name for name in starts if name not in FOREMOST)][: evaluations // FEW_EVALUATIONS]
+    each = min(MANY_EVALUATIONS, evaluations // max(1, len(names)))
+    return {f"search from {name}": search.improve(starts[name], each) for name in names}
 
 
 def _known(lmdp: LMDP, held: Floats, candidates: Mapping[str, Any]) -> dict[str, Floats]:
@@ -234,51 +233,6 @@ def _random_starts(lmdp: LMDP, seed: int) -> dict[str, Floats]:
     return starts
 
 
-class Search:
-    """L_T as a function of the logits of Q over P's moves, and the way down from a start."""
-
-    def __init__(self, lmdp: LMDP, costs: Floats, p1: Floats) -> None:
-        self.indptr, self.indices, P = rows(lmdp.P)
-        self.first = lmdp.P.indptr[:-1]
-        self.state = np.repeat(np.arange(lmdp.n), np.diff(lmdp.P.indptr))
-        self.log_P: Floats = np.log(P)
-        self.temperature, self.costs = lmdp.temperature, costs
-        self.laws = np.empty_like(costs)
-        self.laws[0] = p1
-
-    @property
-    def work(self) -> float:
-        """Operations of one evaluation."""
-        return 4.0 * len(self.costs) * self.log_P.size
-
-    def improve(self, entries: Floats, evaluations: int) -> Floats:
-        """The entries of the policy that L-BFGS reaches from these, within so many evaluations."""
-        from scipy.optimize import minimize
-
-        if evaluations < 1:
-            return entries
-        options = {"maxfun": evaluations, "maxiter": MOST_STEPS, "ftol": 1e-13, "gtol": 1e-9}
-        start = np.log(np.maximum(entries, LEAST_CHANCE))
-        end = minimize(self, start, jac=True, method="L-BFGS-B", options=options).x
-        return np.asarray(np.exp(self.log_policy(end)))
-
-    def __call__(self, logits: Floats) -> tuple[float, Floats]:
-        """L_T / T and its gradient."""
-        log_Q = self.log_policy(logits)
-        Q, surprise = np.exp(log_Q), log_Q - self.log_P
-        control = self.temperature * np.add.reduceat(Q * surprise, self.first)
-        loss = _laws_forward(self.indptr, self.indices, Q, control, self.costs, self.laws)
-        slopes = self.temperature * self.laws.sum(axis=0)[self.state] * surprise
-        _slopes_back(self.indptr, self.indices, Q, control, self.costs, self.laws, slopes)
-        gradient = Q * (slopes - np.add.reduceat(Q * slopes, self.first)[self.state])
-        return loss / len(self.costs), gradient / len(self.costs)
-
-    def log_policy(self, logits: Floats) -> Floats:
-        """log Q(y|x): the logits, less the logarithm of the sum of their exponentials in the row."""
-        scaled = logits - np.maximum.reduceat(logits, self.first)[self.state]
-        return np.asarray(scaled - np.log(np.add.reduceat(np.exp(scaled), self.first))[self.state])
-
-
 @njit(cache=True, error_model="numpy")
 def _least_and_sum(indptr: Any, indices: Any, data: Any, temperature: float, v: Any, x: int) -> tuple[float, float]:
     """m = min v over the successors of x, and s = sum_y P(x,y) e^{-(v(y) - m)/temperature}."""
@@ -336,38 +290,3 @@ def _count_moves(indptr: Any, indices: Any, data: Any, temperature: float, value
                 moves[e] += mass
                 after[indices[e]] += mass
         p[:] = after / after.sum()
-
-
-@njit(cache=True, error_model="numpy")
-def _laws_forward(indptr: Any, indices: Any, data: Any, control: Any, costs: Any, laws: Any) -> float:
-    """Fill laws[t-1] = p_t from laws[0] = p_1, and return sum_t p_t.(c_t + control)."""
-    after = np.empty(control.size)
-    total = 0.0
-    for t in range(costs.shape[0]):
-        after[:] = 0.0
-        for x in range(after.size):
-            mass = laws[t, x]
-            if mass == 0.0:
-                continue
-            total += mass * (costs[t, x] + control[x])
-            for e in range(indptr[x], indptr[x + 1]):
-                after[indices[e]] += mass * data[e]
-        if t + 1 < costs.shape[0]:
-            laws[t + 1] = after / after.sum()
-    return total
-
-
-@njit(cache=True, error_model="numpy")
-def _slopes_back(indptr: Any, indices: Any, data: Any, control: Any, costs: Any, laws: Any, slopes: Any) -> None:
-    """slopes(x,y) += sum_t p_t(x) J_{t+1}(y), with J_{t+1} less its minimum."""
-    J = np.zeros(control.size)
-    before = np.empty(control.size)
-    for t in range(costs.shape[0] - 1, -1, -1):
-        for x in range(J.size):
-            mean = 0.0
-            for e in range(indptr[x], indptr[x + 1]):
-                j = J[indices[e]]
-                slopes[e] += laws[t, x] * j
-                mean += data[e] * j
-            before[x] = costs[t, x] + control[x] + mean
-        J[:] = before - before.min()

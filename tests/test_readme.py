@@ -1,0 +1,40 @@
+"""The README's Python is run, in order, as a reader would; its commands exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert len(blocks) == 3
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
+    printed = capsys.readouterr().out
+    assert "certified" in printed
+    assert "regret after 200 rounds" in printed
+    assert names["state"].t == 200
+
+
+def test_the_commands_of_the_readme_exist(run: object) -> None:
+    commands = set(re.findall(r"^ {4}lsmdp (\w+)", README, flags=re.MULTILINE))
+    assert {"check", "solve", "play", "show"} <= commands
+    for command in commands:
+        assert run(command, "--help").exit_code == 0
+
+
+def test_the_readme_has_no_gaps() -> None:
+    assert not re.findall(r"\b(GROWTH|COMPILE|WARM|[A-Z]+\d+[A-Z]*)\b(?=\s*\|?$)", README, flags=re.MULTILINE)
+
+
+def test_the_make_targets_of_the_readme_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in set(re.findall(r"make (\w+)", README)) - {"needs"}:
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
