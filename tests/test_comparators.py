@@ -152,9 +152,9 @@ def test_control_is_charged_against_the_model_that_is_played(long_game: Game) ->
 
 
 def test_rounding_does_not_drift() -> None:
-    """Rows of thirds sum to 1 only within rounding; after 1e5 rounds their law must still be one."""
-    lmdp = LMDP(np.full((3, 3), 1 / 3))
-    paid = fixed_cost(lmdp, lmdp.P, (np.full(3, 0.1) for _ in range(100_000)), [1.0, 0.0, 0.0])
+    """A row that sums to 1 only within rounding loses mass each round (here 1e-12 in all); a law must stay one."""
+    lmdp = LMDP(np.tile(np.random.default_rng(7).random(7), (7, 1)), normalise=True)
+    paid = fixed_cost(lmdp, lmdp.P, (np.full(7, 0.1) for _ in range(100_000)), np.eye(7)[0])
     assert paid.final_law.sum() == pytest.approx(1.0, abs=1e-15)
     assert paid.loss == pytest.approx(1e4, rel=1e-13)
 
@@ -229,6 +229,19 @@ def test_the_lower_bound_is_true_to_the_last_bit_and_close(game: Game) -> None:
         low = lower_bound(game.lmdp, game.costs, game.p1)
         assert low <= D
         assert D - low <= 1e-15 * len(game.costs) * 100 * (1 + game.lmdp.temperature)
+
+
+@settings(max_examples=8)
+@given(games(rounds=20), st.sampled_from([0.01, 0.0005]))
+def test_the_lower_bound_survives_values_that_underflow(game: Game, temperature: float) -> None:
+    """With rows that differ by more than 1e-308, and those that only differ by more than 1e-200."""
+    cold = replace(game, lmdp=LMDP(game.lmdp.P, temperature=temperature))
+    with mpmath.workdps(40):
+        D = best_time_varying(cold)
+        low = lower_bound(cold.lmdp, cold.costs, cold.p1)
+        assert low <= D <= low + 1e-12
+    found = bracket(cold.lmdp, cold.costs, cold.p1, work=1e5)
+    assert low <= found.high < math.inf
 
 
 @settings(max_examples=15)

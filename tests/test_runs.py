@@ -269,7 +269,7 @@ class TestCrashes:
                     with pytest.MonkeyPatch.context() as patch:
                         Power(lasts + extra, patch)
                         runs.resume(path, SMALL, every=0.0)
-                        finished = extra == 0
+                        finished |= extra == 0
                 except Killed:
                     pass
             runs.resume(path, SMALL, every=0.0)
@@ -312,17 +312,17 @@ class TestCrashes:
 
     @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a posix signal")
     def test_killed_at_random_moments(self, tmp_path: Path) -> None:
-        """A real process, killed five times with SIGKILL, against one that was left alone."""
-        spec = Spec.of(kernel="random:31:4:2", costs="switching:7", learners=("ftl", "track"), rounds=3000, sample=3)
+        """A real process, killed four times with SIGKILL, against one that was left alone."""
+        spec = Spec.of(kernel="random:31:4:2", costs="switching:7", learners=("ftl", "track"), rounds=2000, sample=3)
         rng = np.random.default_rng(0)
         path = tmp_path / "killed"
-        words = ["--learner", "ftl", "--learner", "track", "--rounds", "3000", "--sample", "3", "--checkpoint", "0.01"]
+        words = ["--learner", "ftl", "--learner", "track", "--rounds", "2000", "--sample", "3", "--checkpoint", "0.01"]
         command = ["play", spec.kernel, "--costs", spec.costs, *words, "--out", str(path), "--resume", "--quiet"]
         reached = [0]
-        for _ in range(5):
+        for _ in range(4):
             process = subprocess.Popen([sys.executable, "-c", "from lsmdp.cli import main; main()", *command])
             wait_for_checkpoint(path, process, beyond=reached[-1])
-            time.sleep(rng.uniform(0.0, 0.15))
+            time.sleep(rng.uniform(0.0, 0.1))
             process.kill()
             assert process.wait() == -signal.SIGKILL
             reached.append(runs.load(path).rounds)
@@ -592,7 +592,7 @@ class TestOtherRuns:
 
     def test_there_is_nothing_to_resume_or_load(self, tmp_path: Path) -> None:
         for use in (runs.resume, runs.load):
-            with pytest.raises(SpecError, match="holds no run: there is no spec.toml in it"):
+            with pytest.raises(SpecError, match=r"holds no run: there is no spec\.toml in it"):
                 use(tmp_path)
             with pytest.raises(SpecError, match="is not a folder"):
                 use(tmp_path / "nowhere")
@@ -622,7 +622,7 @@ class TestDamage:
     @pytest.fixture
     def path(self, tmp_path: Path) -> Iterator[Path]:
         interrupted(tmp_path / "run")
-        yield tmp_path / "run"
+        return tmp_path / "run"
 
     @pytest.mark.parametrize("name", ["checkpoint.npz", "manifest.json", "rounds/part-000001.parquet"])
     @pytest.mark.parametrize("content", [b"", b"PK", b'{"half": '])
@@ -639,12 +639,12 @@ class TestDamage:
 
     def test_a_checkpoint_of_something_else(self, path: Path) -> None:
         np.savez(path / "checkpoint.npz", t=3, parts=1, hash=np.zeros(32, dtype=np.uint8))
-        with pytest.raises(SpecError, match='checkpoint.npz" is damaged'):
+        with pytest.raises(SpecError, match=r'checkpoint\.npz" is damaged'):
             runs.resume(path)
 
     def test_pickles_are_not_read(self, path: Path) -> None:
         np.savez(path / "checkpoint.npz", t=np.array([print], dtype=object), allow_pickle=True)
-        with pytest.raises(SpecError, match='checkpoint.npz" is damaged'):
+        with pytest.raises(SpecError, match=r'checkpoint\.npz" is damaged'):
             runs.resume(path)
 
 

@@ -103,10 +103,12 @@ class Elimination:
     killed: bool
 
     def stationary(self) -> Floats:
-        """The stationary law mu of the chain (only where nothing is killed)."""
+        """The stationary law mu of the chain (only where nothing is killed); a ConvergenceError where floats end."""
         law = np.empty(self.order.size)
         law[self.order] = _left_null(self.starts, self.columns, self.lower)
         total = law.sum()
+        if not np.isfinite(total):
+            raise ConvergenceError("the stationary law is beyond float64: some states are left too rarely.")
         return np.asarray(law / total)
 
     def solve(self, b: Floats) -> Floats:

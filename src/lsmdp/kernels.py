@@ -96,9 +96,10 @@ def sample(P: CSR, u: Floats, states: Ints, uniforms: Floats) -> Ints:
 
 
 class Walk(NamedTuple):
-    """How a run of power steps went; ``rate`` is the contraction of the gap per step that was seen last (1: none)."""
+    """How a run of power steps went: its last gap, and the contraction per step that was seen last (1: none)."""
 
     steps: int
+    gap: float
     rate: float
     averaging: bool
 
@@ -110,8 +111,7 @@ def power_walk(arrays: Arrays, g: Floats, z: Floats, target: float, max_steps: i
     averaged: z <- (A z + A A z) / 2.
     """
     spare, second = np.empty_like(z), np.empty_like(z)
-    steps, rate, averaging = _power_walk(*arrays, g, z, spare, second, target, max_steps, averaging, BLOCK, SMALLEST)
-    return Walk(steps, rate, averaging)
+    return Walk(*_power_walk(*arrays, g, z, spare, second, target, max_steps, averaging, BLOCK, SMALLEST))
 
 
 def lower_to_paths(PT: CSR, log_P: Floats, c: Floats, lambda_low: float, v: Floats) -> Floats:
@@ -146,8 +146,11 @@ def _residual(
         )
         error += temperature * entries * (1e-323 / s)
         r[x] = value
-        lo = min(lo, value - error)
-        hi = max(hi, value + error)
+        if value - error > -np.inf and value + error < np.inf:
+            lo = min(lo, value - error)
+            hi = max(hi, value + error)
+        else:  # a v or a c beyond floats proves nothing
+            lo, hi = -np.inf, np.inf
     return lo, hi
 
 
@@ -316,8 +319,8 @@ def _power_walk(
     averaging: bool,
     block: int,
     smallest_allowed: float,
-) -> tuple[int, float, bool]:
-    scale, rate = 1.0, 1.0
+) -> tuple[int, float, float, bool]:
+    scale, rate, gap = 1.0, 1.0, np.inf
     gap_before = np.inf
     steps, since = 0, 0
     while steps < max_steps:
@@ -333,8 +336,12 @@ def _power_walk(
             for x in range(z.size):
                 out[x] = (out[x] + second[x]) / 2
                 smallest = min(smallest, out[x])
+        largest = 0.0
         for x in range(z.size):
-            z[x] = out[x]
+            largest = max(largest, out[x])
+        for x in range(z.size):
+            z[x] = out[x] / largest
+        smallest /= largest
         if gap <= target or smallest < smallest_allowed:
             break
         if since >= block:
@@ -342,7 +349,7 @@ def _power_walk(
                 rate = (gap / gap_before) ** (1.0 / since)
                 averaging = averaging or gap > gap_before / 2
             gap_before, since = gap, 0
-    return steps, rate, averaging
+    return steps, gap, rate, averaging
 
 
 @njit(cache=True, error_model="numpy")

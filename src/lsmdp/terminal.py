@@ -134,9 +134,10 @@ class Progress:
 
     def __init__(self, quiet: bool) -> None:
         self._console = Console(stderr=True, highlight=False, quiet=quiet)
+        plain = quiet or not self._console.is_terminal
         columns = (BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(compact=True))
-        self._bar = Bar(*columns, console=self._console, transient=True, disable=not self._console.is_terminal)
-        self._pause = PAUSE if self._console.is_terminal else LONG_PAUSE
+        self._bar = Bar(*columns, console=self._console, transient=True, disable=plain)
+        self._pause = LONG_PAUSE if plain else PAUSE
         self._began = self._due = 0.0
         self._first = 0
 
@@ -152,11 +153,12 @@ class Progress:
         now = time.perf_counter()
         if not self._began:
             self._began, self._first, self._due = now, table.t, now + self._pause
-            self._bar.add_task("", total=rounds, completed=table.t)
-        if now < self._due:
-            return
-        self._due = now + self._pause
-        rate = (table.t - self._first) / (now - self._began)
+            self._bar.add_task(_described(table, rounds, 0.0), total=rounds, completed=table.t)
+        elif now >= self._due:
+            self._due = now + self._pause
+            self._update(table, rounds, (table.t - self._first) / (now - self._began))
+
+    def _update(self, table: GameTable, rounds: int | None, rate: float) -> None:
         if self._bar.disable:
             self._console.print(f"{_described(table, rounds, rate)}{_time_left(table, rounds, rate)}", soft_wrap=True)
         else:

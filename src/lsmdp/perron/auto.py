@@ -17,7 +17,7 @@ from lsmdp.perron.dense import LIMIT, Dense
 from lsmdp.perron.direct import Direct
 from lsmdp.perron.krylov import Krylov
 from lsmdp.perron.power import Power
-from lsmdp.perron.problem import Attempt, Method, Problem
+from lsmdp.perron.problem import Attempt, Method, Problem, exhausted
 
 FIRST_LOOK = 40  # power steps of the first run
 PATIENCE = 400  # power steps that are cheaper than planning an elimination
@@ -61,7 +61,7 @@ class _Trail:
         better = latest if latest.gap < self.attempt.gap else self.attempt
         steps = self.attempt.steps + latest.steps
         self.attempt = Attempt(better.v, better.lo, better.hi, steps, how=" -> ".join(self.names))
-        self.done = better.gap <= self.tol or self.problem.exhausted(better.v, self.tol)
+        self.done = better.gap <= self.tol or exhausted(*self.problem.residual(better.v), self.tol)
         return latest
 
 

@@ -25,13 +25,14 @@ from typing import Protocol
 import numpy as np
 
 from lsmdp import kernels
-from lsmdp.arrays import Floats
+from lsmdp.arrays import EPS, Floats
 from lsmdp.perron.problem import Attempt, Problem
 
 REACH = 1e6  # longest step in v that keeps ten digits of what is local
 NEAR = 0.1  # below this gap, pure policy iteration is tried first
-CLOSE = 1e-6  # below this gap,
-STALLED = 0.9  # three steps that leave this much of it mean that rounding has the last word
+CLOSE = 1e-6  # three steps that stay below this gap, but leave
+STALLED = 0.9  # this much of the best one
+HALTING = 0.5  # and this much of the one before, mean that rounding has the last word
 SMOOTHING = 2  # Bellman steps v <- Bv after each Newton step: they never widen the gap, and damp what a solve left
 FAR = 1.0  # a step longer than this may overshoot
 
@@ -51,10 +52,12 @@ def newton(problem: Problem, v: Floats, tol: float, evaluator: Evaluator, max_st
     r, lo, hi = problem.residual(v)
     best = Attempt(v, lo, hi, 0)
     lambda_low, stalled = lo, 0
+    reach = max(REACH, tol / EPS, float(np.ptp(problem.c)))  # what is local has no more digits than these leave
     for step in range(1, max_steps + 1):
         if best.gap <= tol or stalled == 3:
             break
-        d = _direction(problem, v, r, hi - lo, evaluator)
+        before = hi - lo
+        d = _direction(problem, v, r, before, evaluator, reach)
         if d is None:
             break
         v = v + d
@@ -67,16 +70,16 @@ def newton(problem: Problem, v: Floats, tol: float, evaluator: Evaluator, max_st
             v = v + r
             r, lo, hi = problem.residual(v)
         lambda_low = max(lambda_low, lo)
-        stalled = stalled + 1 if hi - lo > STALLED * best.gap and best.gap < CLOSE else 0
+        stalled = stalled + 1 if max(STALLED * best.gap, HALTING * before) < hi - lo < CLOSE else 0
         best = Attempt(v, lo, hi, step) if hi - lo < best.gap else Attempt(best.v, best.lo, best.hi, step)
     return best
 
 
-def _direction(problem: Problem, v: Floats, r: Floats, gap: float, evaluator: Evaluator) -> Floats | None:
+def _direction(problem: Problem, v: Floats, r: Floats, gap: float, evaluator: Evaluator, reach: float) -> Floats | None:
     weights = kernels.policy_weights(problem.P, v)
     if gap <= NEAR:
         d = evaluator.poisson(weights, r)
-        if d is not None and np.isfinite(d).all() and np.ptp(d) <= REACH:
+        if d is not None and np.isfinite(d).all() and np.ptp(d) <= reach:
             return d
-    d = evaluator.euler(weights, r - (r.min() + r.max()) / 2, gap / REACH)
+    d = evaluator.euler(weights, r - (r.min() + r.max()) / 2, gap / reach)
     return d if d is not None and np.isfinite(d).all() else None

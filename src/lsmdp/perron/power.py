@@ -18,9 +18,10 @@ import numpy as np
 
 from lsmdp import kernels
 from lsmdp.arrays import Floats
-from lsmdp.perron.problem import Attempt, Problem
+from lsmdp.perron.problem import Attempt, Problem, exhausted
 
 PLAIN_SPAN = 150.0  # up to this span of v and of c, z = e^{-v} itself is a safe representation (65 decades)
+BASES = 2000  # a walk that needs more of them than this is going nowhere
 
 
 @dataclass(frozen=True)
@@ -34,17 +35,22 @@ class Power:
         """Iterate until the ratios agree within tol, or max_steps."""
         _, lo, hi = problem.residual(v)
         best = Attempt(v, lo, hi, 0)
-        walk = kernels.Walk(0, 1.0, False)
+        walk = kernels.Walk(0, best.gap, 1.0, False)
         steps, target = 0, tol
-        while best.gap > tol and steps < self.max_steps:
+        for _ in range(BASES):
+            if best.gap <= tol or steps >= self.max_steps:
+                break
             v, walk = _walk(problem, v, target, self.max_steps - steps, walk.averaging)
             steps += walk.steps
-            _, lo, hi = problem.residual(v)
+            r, lo, hi = problem.residual(v)
             if hi - lo < best.gap:
                 best = Attempt(v, lo, hi, steps)
             elif target < tol / 8:
                 break  # the ratios agree, but rounding keeps the certificate wider than tol
-            target /= 2
+            if exhausted(r, lo, hi, tol):
+                break
+            if walk.gap <= target:
+                target /= 2
         return Attempt(best.v, best.lo, best.hi, steps, walk.rate)
 
 
@@ -54,7 +60,7 @@ def _walk(problem: Problem, v: Floats, target: float, max_steps: int, averaging:
     if g is None:  # the residual itself spans hundreds: take a Bellman step
         r, _, _ = problem.residual(v)
         v = v + r
-        return v - v.min(), kernels.Walk(1, 1.0, averaging)
+        return v - v.min(), kernels.Walk(1, float(np.ptp(r)), 1.0, averaging)
     walk = kernels.power_walk(arrays, g, z, target, max_steps, averaging)
     v = base - np.log(z)
     return v - v.min(), walk

@@ -56,13 +56,6 @@ class Problem:
         """r = Bv - v and the bounds on lambda that it proves."""
         return kernels.residual(self.P, self.c, v, 1.0)
 
-    def exhausted(self, v: Floats, tol: float) -> bool:
-        """Whether rounding alone keeps the certificate of v wider than tol, and is most of its width already."""
-        r, lo, hi = self.residual(v)
-        spread = float(np.ptp(r))
-        rounding = (hi - lo) - spread
-        return rounding >= tol and spread <= rounding
-
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
@@ -83,6 +76,13 @@ class Attempt:
     def gap(self) -> float:
         """Width of the certificate."""
         return self.hi - self.lo
+
+
+def exhausted(r: Floats, lo: float, hi: float, tol: float) -> bool:
+    """Whether rounding alone keeps bounds on r wider than tol, and is most of their width already."""
+    spread = float(np.ptp(r))
+    rounding = (hi - lo) - spread
+    return rounding >= tol and spread <= rounding
 
 
 class Method(Protocol):

@@ -10,7 +10,7 @@ Write n for the states, T for the rounds and tau for the temperature.
 *Rounding.* The operator B_t V = c_t - tau log P e^{-V/tau} is monotone, and B_t (V + a) = B_t V + a. Each computed step
 is V^_t = B_t V^_{t+1} - a_t + e_t, where the minimum a_t is taken out to keep the numbers small. The loop is that of
 ``kernels.residual``, with the subtraction of a_t in place of that of v. So with k entries in the row, s = sum_y P(x,y)
-exp(-(V^(y) - m)/tau) and eps = 2^-52, the bound of kernels.py reads
+exp(-(V^(y) - m)/tau) for any m below V^ there, and eps = 2^-52, the bound of kernels.py reads
 
     |e_t(x)| <= eps [ tau (3k + 2 + 5 log(1/s)) + |c_t(x) + m| + |B_t V^(x)| + |V^_t(x)| ].
 
@@ -50,6 +50,7 @@ FEW_EVALUATIONS, MANY_EVALUATIONS = 20, 1000  # of the loss in the search from o
 FOREMOST = ("cold time average", "leader", "time average")  # where a search has most often been worth it
 COLD = 0.25
 RANDOM_STARTS = 6
+LEAST_SUM = 1e-200  # beside it a term that has underflowed is nothing
 PASSIVE_SHARE = 0.05  # of P in a random start, so that its gradient sees every move
 
 
@@ -234,8 +235,18 @@ def _random_starts(lmdp: LMDP, seed: int) -> dict[str, Floats]:
 
 
 @njit(cache=True, error_model="numpy")
-def _least_and_sum(indptr: Any, indices: Any, data: Any, temperature: float, v: Any, x: int) -> tuple[float, float]:
-    """m = min v over the successors of x, and s = sum_y P(x,y) e^{-(v(y) - m)/temperature}."""
+def _base_and_sum(
+    indptr: Any, indices: Any, data: Any, temperature: float, v: Any, w: Any, x: int
+) -> tuple[float, float]:
+    """m and s = sum_y P(x,y) e^{-(v(y) - m)/temperature}, from w = e^{-v/temperature}, v >= 0.
+
+    m = 0 serves nearly always. Where s would underflow, m is the smallest v among the successors of x.
+    """
+    s = 0.0
+    for e in range(indptr[x], indptr[x + 1]):
+        s += data[e] * w[indices[e]]
+    if s > LEAST_SUM:
+        return 0.0, s
     m = np.inf
     for e in range(indptr[x], indptr[x + 1]):
         m = min(m, v[indices[e]])
@@ -259,13 +270,15 @@ def _values_back(
 ) -> None:
     """values[t] = V^_t from values[t+1], minima[t] = a_t and errors[t] >= max|e_t|, for the last round first."""
     for t in range(costs.shape[0] - 1, -1, -1):
+        w = np.exp(-values[t + 1] / temperature)
         lowest, worst = np.inf, 0.0
-        for x in range(values.shape[1]):
-            m, s = _least_and_sum(indptr, indices, data, temperature, values[t + 1], x)
+        for x in range(w.size):
+            m, s = _base_and_sum(indptr, indices, data, temperature, values[t + 1], w, x)
             surprise = -np.log(s)
             value = (costs[t, x] + m) + temperature * surprise  # eq:bellman_V
             entries = indptr[x + 1] - indptr[x]
             error = temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(costs[t, x] + m) + abs(value)
+            error += temperature * entries * (1e-323 / s) / eps  # what terms below the smallest float have lost
             values[t, x] = value
             lowest = min(lowest, value)
             worst = max(worst, error)
@@ -280,13 +293,15 @@ def _count_moves(indptr: Any, indices: Any, data: Any, temperature: float, value
     after = np.empty_like(p)
     for t in range(values.shape[0] - 1):
         ahead = values[t + 1]
+        w = np.exp(-ahead / temperature)
         after[:] = 0.0
         for x in range(p.size):
             if p[x] == 0.0:
                 continue
-            m, s = _least_and_sum(indptr, indices, data, temperature, ahead, x)
+            m, s = _base_and_sum(indptr, indices, data, temperature, ahead, w, x)
             for e in range(indptr[x], indptr[x + 1]):
-                mass = p[x] / s * data[e] * np.exp(-(ahead[indices[e]] - m) / temperature)  # eq:optQ
+                weight = w[indices[e]] if m == 0.0 else np.exp(-(ahead[indices[e]] - m) / temperature)
+                mass = p[x] / s * data[e] * weight  # eq:optQ
                 moves[e] += mass
                 after[indices[e]] += mass
         p[:] = after / after.sum()

@@ -1,8 +1,8 @@
 """What one fixed policy would have paid: the exact cost of Q over the same costs, from the same start.
 
-A stationary policy Q that starts from the law p_1 has the laws p_{t+1} = p_t Q, and with temperature T pays
+A stationary policy Q that starts from the law p_1 has the laws p_{t+1} = p_t Q. In T rounds at temperature tau it pays
 
-    L_T(Q) = sum_t p_t.c_t + T sum_t p_t.KL(Q || P)           (state cost + control cost).
+    L_T(Q) = sum_t p_t.c_t + tau sum_t p_t.KL(Q || P)           (state cost + control cost).
 
 One product by Q a round gives it without sampling. ``fixed_costs`` follows several policies in a single pass over the
 costs, reads them in blocks, and keeps nothing that grows with the number of rounds. What a policy pays is summed
@@ -20,8 +20,18 @@ from typing import Any, Protocol
 import numpy as np
 from numba import njit
 
-from lsmdp.arrays import CSR, ROW_SUM_TOLERANCE, Floats, Ints, as_cost, as_distribution, as_weights, like, read_only
-from lsmdp.arrays import row_sums as sums_of_rows
+from lsmdp.arrays import (
+    CSR,
+    ROW_SUM_TOLERANCE,
+    Floats,
+    Ints,
+    as_cost,
+    as_distribution,
+    as_weights,
+    like,
+    read_only,
+    row_sums,
+)
 from lsmdp.convex import policy_of
 from lsmdp.errors import CostError, ModelError, SpecError
 from lsmdp.kernels import rows
@@ -68,7 +78,7 @@ class FixedCost:
 
     @property
     def control_cost(self) -> float:
-        """T sum_t p_t.KL(Q || P) over all rounds, with T the temperature."""
+        """tau sum_t p_t.KL(Q || P) over all rounds, with tau the temperature."""
         return float(self.control_costs[-1])
 
     @property
@@ -141,7 +151,7 @@ def policy_entries(lmdp: LMDP, Q: Any) -> Floats:
     weights = as_weights(Q, "Q")
     if weights.shape[0] != lmdp.n:
         raise ModelError(f"Q has {weights.shape[0]} states, but the model has {lmdp.n}. Give one row per state.")
-    sums = sums_of_rows(weights)
+    sums = row_sums(weights)
     wrong = np.flatnonzero(np.abs(sums - 1.0) > ROW_SUM_TOLERANCE)
     if wrong.size:
         raise ModelError(
@@ -154,12 +164,12 @@ def policy_entries(lmdp: LMDP, Q: Any) -> Floats:
 def control_cost(P: CSR, entries: Floats) -> Floats:
     """KL(Q(.|x) || P(.|x)) for each state, in nats, of a kernel with these entries at the places of P's."""
     ratios = np.log(np.where(entries > 0.0, entries, P.data)) - np.log(P.data)
-    return sums_of_rows(like(P, entries * ratios)).clip(min=0.0)
+    return row_sums(like(P, entries * ratios)).clip(min=0.0)
 
 
-def blocks(rounds: Iterator[Any], n: int, first: int = 1, numbers: int = BLOCK_NUMBERS) -> Iterator[Floats]:
+def blocks(rounds: Iterator[Any], n: int, first: int = 1) -> Iterator[Floats]:
     """The costs of consecutive rounds, checked, as arrays of k x n; ``first`` is the round that messages begin with."""
-    size = max(1, min(BLOCK_ROUNDS, numbers // n))
+    size = max(1, min(BLOCK_ROUNDS, BLOCK_NUMBERS // n))
     while chunk := list(islice(rounds, size)):
         yield _stack(chunk, n, first)
         first += len(chunk)
