@@ -165,9 +165,10 @@ class TestPlay:
         json.loads(result.stdout)
         lines = result.stderr.splitlines()
         assert len(lines) == 1499  # the first one has no pace yet
-        assert lines[-1].startswith("round 1,500 of 1,500, ")
-        assert " a second, mean loss: passive 0." in lines[-1]
-        assert lines[-1].endswith(" s left")
+        assert lines[-2].startswith("round 1,499 of 1,500, ")
+        assert " a second, mean loss: passive 0." in lines[-2]
+        assert lines[-2].endswith(" s left")
+        assert lines[-1] == "all 1,500 rounds are played, working out the regret"
 
     def test_progress_on_a_terminal_is_a_bar(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes anything for a terminal
@@ -177,6 +178,7 @@ class TestPlay:
         json.loads(result.stdout)
         assert "━" in result.stderr
         assert "of 50," in result.stderr
+        assert "all 50 rounds are played" in result.stderr
         assert run(*arguments, "--out", "quiet", "--quiet").stderr == ""
 
     def test_standard_input(self) -> None:

@@ -154,7 +154,7 @@ class Progress:
         if not self._began:
             self._began, self._first, self._due = now, table.t, now + self._pause
             self._bar.add_task(_described(table, rounds, 0.0), total=rounds, completed=table.t)
-        elif now >= self._due:
+        elif now >= self._due or (table.t == rounds and not self._bar.disable):
             self._due = now + self._pause
             self._update(table, rounds, (table.t - self._first) / (now - self._began))
 
@@ -166,6 +166,8 @@ class Progress:
 
 
 def _described(table: GameTable, rounds: int | None, rate: float) -> str:
+    if table.t == rounds:
+        return f"all {rounds:,} rounds are played, working out the regret"
     of = "" if rounds is None else f" of {rounds:,}"
     losses = (
         f"{seat.learner.name} {tally.loss / table.t:.4f}"
@@ -175,7 +177,7 @@ def _described(table: GameTable, rounds: int | None, rate: float) -> str:
 
 
 def _time_left(table: GameTable, rounds: int | None, rate: float) -> str:
-    return "" if rounds is None or not rate else f", {(rounds - table.t) / rate:,.0f} s left"
+    return "" if rounds is None or rounds == table.t else f", {(rounds - table.t) / rate:,.0f} s left"
 
 
 def pictures(console: Console, lmdp: LMDP, functions: Mapping[str, Floats]) -> Table:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lsmdp.game import Run, Tally
 
 LEADER_GAP = 1e-10
+MARK_STATES = 5_000  # beyond this, solving for a leader at every mark takes longer than the game
 MARK_WORK = 2e10  # multiply-adds that the regret along the way may cost
 FAR_BELOW = 0.01  # per round: a stationary policy this much cheaper than the leader is worth a warning
 
@@ -177,7 +178,7 @@ def _leaders_along(run: Run) -> dict[int, float]:
     """L_t(Q_{t+1}) for the marked rounds t, each against the leader of its own first t rounds."""
     marks = run.table.marks
     work = sum(t for t, _, _ in marks) * run.lmdp.nnz
-    if work > MARK_WORK:
+    if work > MARK_WORK or run.lmdp.n > MARK_STATES:
         return {}
     found, start = {}, None
     for t, c_bar, _ in marks:
