@@ -9,10 +9,10 @@ from types import ModuleType
 
 from rich.console import Console
 
-from benchmarks import solve
+from benchmarks import game, solve
 from benchmarks.measure import Blocks, save
 
-SUITES: dict[str, ModuleType] = {"solve": solve}
+SUITES: dict[str, ModuleType] = {"solve": solve, "game": game}
 WIDTH = 130  # where the output is not a terminal
 
 
