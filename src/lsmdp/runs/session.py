@@ -1,0 +1,269 @@
+"""Playing a run, and going on with it.
+
+A checkpoint is everything that the next round needs, so a run that is stopped after any round and goes on from its last
+checkpoint does the same arithmetic as one that was never stopped. Checkpoints are made by time, not by rounds, and
+take no more than about a tenth of it.
+
+What stops a run keeps it: Ctrl-C waits for the end of the round (a second one does not wait), and a cost that cannot be
+used ends the game before its round. Both save what was played, and the exception carries a note that says how to go on.
+A failure in the midst of a round leaves the checkpoint before it.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lsmdp.arrays import Floats
+from lsmdp.costs import Costs
+from lsmdp.errors import SpecError
+from lsmdp.game import Round, Run, Table
+from lsmdp.runs.folder import Folder, damaged
+from lsmdp.runs.manifest import NO_ROUNDS, differences, hash_difference, hash_of_rounds, manifest, next_hash
+from lsmdp.runs.spec import Spec
+from lsmdp.runs.summary import summarise
+
+EVERY = 2.0  # seconds between two checkpoints,
+PATIENCE = 10.0  # and at least this many times what the last one took
+
+Watch = Callable[[Table, int | None], None]  # shown the table and the number of rounds, where that is known
+
+
+def start(spec: Spec, path: str | PathLike[str], *, every: float = EVERY, watch: Watch | None = None) -> Run:
+    """Play a run from its first round to its end in a new folder; ``watch`` is called after each round."""
+    folder = Folder(Path(path))
+    folder.require_free()
+    game = _Game.lay(spec)
+    made_from = manifest(spec, game.table.lmdp, game.costs)
+    with folder.locked():
+        folder.require_free()
+        folder.create(spec, made_from)
+        return _finish(folder, game, _Keeper(folder, game.table, every), watch)
+
+
+def resume(
+    path: str | PathLike[str], spec: Spec | None = None, *, every: float = EVERY, watch: Watch | None = None
+) -> Run:
+    """Go on with the run in a folder; a ``spec`` must ask for the same run, and starts it where there is none yet.
+
+    The inputs may have moved: what counts is that the kernel is the same, and so are the costs of the rounds played.
+    Of a finished run nothing is left to do, unless the spec asks for the bracket and the run was made without.
+    """
+    folder = Folder(Path(path))
+    if spec is not None and not folder.has_run:
+        return start(spec, path, every=every, watch=watch)
+    folder.require_run()
+    with folder.locked():
+        there = folder.spec()
+        game = _Game.lay(_continued(there, spec))
+        keeper = _Keeper(folder, game.table, every)
+        saved = folder.checkpoint()
+        _require_same_run(folder, there, game, saved)
+        if saved is not None:
+            keeper.restore(saved)
+        folder.drop_parts_after(keeper.parts)
+        if game.spec.bracket and not there.bracket:
+            folder.drop_summary()
+        folder.write_spec(game.spec)
+        return _finish(folder, game, keeper, watch)
+
+
+def load(path: str | PathLike[str]) -> Run:
+    """The run in a folder, as far as it was played. Its kernel and costs are read, but nothing is played."""
+    folder = Folder(Path(path))
+    folder.require_run()
+    saved = folder.checkpoint()
+    if saved is None:
+        raise SpecError(f'"{path}" holds a run of which no round was saved yet. Go on with it with --resume.')
+    game = _Game.lay(folder.spec())
+    _Keeper(folder, game.table).restore(saved)
+    return game.run()
+
+
+def _continued(there: Spec, here: Spec | None) -> Spec:
+    """What is asked for now; a bracket that was once asked for stays."""
+    return there if here is None else here.model_copy(update={"bracket": here.bracket or there.bracket})
+
+
+class _Game(NamedTuple):
+    """A table, and the costs to be played at it."""
+
+    spec: Spec
+    costs: Costs
+    table: Table
+
+    @classmethod
+    def lay(cls, spec: Spec) -> _Game:
+        """The game of a spec before round 1."""
+        lmdp = spec.model()
+        table = Table.lay(lmdp, spec.players(), start=spec.start, sample=spec.sample, seed=spec.seed)
+        return cls(spec, spec.cost_sequence(lmdp), table)
+
+    def run(self) -> Run:
+        """The rounds played so far."""
+        return Run(self.table, replace(self.costs, T=self.table.t))
+
+
+@dataclass
+class _Keeper:
+    """Writes down what is played, in parts and checkpoints."""
+
+    folder: Folder
+    table: Table
+    every: float = EVERY
+    parts: int = 0
+    saved: int = 0  # rounds
+    hashed: bytes = NO_ROUNDS
+    rows: list[Round] = field(default_factory=list)
+    due: float = 0.0
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        try:
+            self.table.restore(saved)
+            self.parts, self.hashed, self.saved = int(saved["parts"]), saved["hash"].tobytes(), self.table.t
+        except (KeyError, TypeError, ValueError) as broken:
+            raise damaged(self.folder.path / "checkpoint.npz", broken) from None
+
+    def play(self, c_t: Floats) -> None:
+        """Play the next round; save if it is time to."""
+        self.rows += self.table.play(c_t)
+        self.hashed = next_hash(self.hashed, c_t)
+        if time.perf_counter() >= self.due:
+            self.save()
+
+    def save(self) -> None:
+        """Write down the rounds since the last time, then the checkpoint that counts them."""
+        if not self.rows:
+            return
+        began = time.perf_counter()
+        self.folder.write_part(self.parts + 1, self.rows)
+        own = {"parts": np.asarray(self.parts + 1), "hash": np.frombuffer(self.hashed, dtype=np.uint8)}
+        self.folder.write_checkpoint(self.table.to_arrays() | own)
+        self.parts, self.saved, self.rows = self.parts + 1, self.table.t, []
+        ended = time.perf_counter()
+        self.due = ended + max(self.every, PATIENCE * (ended - began))
+
+
+class _Turn:
+    """The midst of a round, ``with turn:``; Ctrl-C waits for its end, a second one does not."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self._asked = False
+
+    def __enter__(self) -> None:
+        self.is_on = True
+
+    def __exit__(self, failure: object, *_: object) -> None:
+        self.is_on = failure is not None
+        if self._asked and failure is None:
+            raise KeyboardInterrupt
+
+    def _interrupt(self, *_: object) -> None:
+        if self._asked or not self.is_on:
+            raise KeyboardInterrupt
+        self._asked = True
+
+    @contextmanager
+    def minding_ctrl_c(self) -> Iterator[None]:
+        """Handle Ctrl-C as above, where that is ours to do."""
+        usual = signal.getsignal(signal.SIGINT)
+        if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        signal.signal(signal.SIGINT, self._interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, usual)
+
+
+def _play(keeper: _Keeper, costs: Costs, watch: Watch | None) -> None:
+    """Play the rounds that are left, and save whatever was played when that ends."""
+    turn = _Turn()
+    with turn.minding_ctrl_c():
+        try:
+            for c_t in costs.from_round(keeper.table.t + 1):
+                with turn:
+                    keeper.play(c_t)
+                if watch is not None:
+                    watch(keeper.table, costs.T)
+        finally:
+            if not turn.is_on:
+                keeper.save()
+
+
+def _finish(folder: Folder, game: _Game, keeper: _Keeper, watch: Watch | None) -> Run:
+    """Whatever is left to do of a run."""
+    try:
+        if not folder.is_played:
+            _play(keeper, game.costs, watch)
+        folder.join(keeper.parts)
+        run = game.run()
+        if not folder.is_finished:
+            folder.write_summary(summarise(folder, run))
+    except BaseException as stop:
+        if keeper.saved:
+            stop.add_note(_how_to_go_on(folder, game, keeper.saved))
+        else:
+            folder.discard()
+        raise
+    return run
+
+
+def _how_to_go_on(folder: Folder, game: _Game, saved: int) -> str:
+    kept = f'Rounds 1 to {saved:,} are kept in "{folder.path}".'
+    if not game.costs.replayable and not folder.is_played:
+        return f"{kept} Standard input cannot be read again: to go on, name a file that holds all its lines as --costs."
+    return f"{kept} Go on with: {game.spec.command(folder.path)}"
+
+
+def _require_same_run(folder: Folder, there: Spec, game: _Game, saved: dict[str, Any] | None) -> None:
+    """Raise unless the rounds in the folder are those that this game would have played."""
+    old, new = folder.manifest(), manifest(game.spec, game.table.lmdp, game.costs)
+    different = differences(there, game.spec)
+    if old.get("kernel") != new["kernel"]:
+        different.append(hash_difference("kernel", old, new))
+    if old.get("costs") != new["costs"] and not _same_past(folder, game.costs, saved):
+        different.append(hash_difference("costs", old, new))
+    if different:
+        raise SpecError(
+            f'"{folder.path}" holds another run, which differs in {", ".join(different)}. Ask for the same, or '
+            "choose another folder with --out."
+        )
+    if not game.costs.replayable and not folder.is_played:
+        raise SpecError(
+            f'"{folder.path}" holds an unfinished run on costs from standard input, which cannot be read again. To go '
+            "on, name a file that holds all its lines as --costs."
+        )
+    if old.get("versions") != new["versions"]:
+        warnings.warn(_other_versions(folder, old, new), stacklevel=3)
+    if old.get("costs") != new["costs"]:
+        folder.write_manifest(old | {"costs": new["costs"]})
+
+
+def _same_past(folder: Folder, costs: Costs, saved: dict[str, Any] | None) -> bool:
+    """Whether costs that are not the same are so in the rounds that were played, with others still to come."""
+    if folder.is_played or not costs.replayable:
+        return False
+    return saved is None or hash_of_rounds(costs, int(saved["t"])) == saved["hash"].tobytes()
+
+
+def _other_versions(folder: Folder, old: dict[str, Any], new: dict[str, Any]) -> str:
+    then = old.get("versions") or {}
+    changed = [f"{name} {then.get(name)} -> {now}" for name, now in new["versions"].items() if then.get(name) != now]
+    return (
+        f'"{folder.path}" was begun with other versions ({", ".join(changed)}): the last digits may differ from those '
+        "of a run in one go."
+    )

@@ -1,0 +1,138 @@
+"""What a run is: the inputs and options that determine every number in it, as a small TOML file.
+
+    kernel = "ring:12"
+    costs = "switching:50"
+    learners = ["ftl", "track"]
+    rounds = 2000
+
+Options left out have their defaults. A file with faults is refused with all of them at once. Paths stand as they were
+typed, so they start from the folder where the command was run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from lsmdp.costs import Costs, read_costs
+from lsmdp.errors import SpecError
+from lsmdp.learners import Learner, learner_by_name
+from lsmdp.model import LMDP
+from lsmdp.sources import read_model
+
+LEARNERS = ("ftl", "track", "passive")  # where none is named
+STANDARD_INPUT = "-"
+LONGEST_NAME = 100  # characters of a folder's name
+
+
+def _known(name: str) -> str:
+    learner_by_name(name)
+    return name
+
+
+class Spec(BaseModel):
+    """Everything that is needed to run it again; the fields are the options of ``lsmdp play``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    kernel: str
+    costs: str
+    learners: Annotated[tuple[Annotated[str, AfterValidator(_known)], ...], Field(strict=False, min_length=1)] = (
+        LEARNERS
+    )
+    rounds: Annotated[int, Field(ge=1)] | None = None
+    start: str = "0"
+    seed: Annotated[int, Field(ge=0)] = 0
+    sample: Annotated[int, Field(ge=0)] = 0
+    scale: Annotated[tuple[float, float], Field(strict=False)] | None = None
+    bracket: bool = False
+    temperature: Annotated[float, Field(gt=0)] = 1.0
+    normalise: bool = False
+    largest_class: bool = False
+    teleport: float = 0.0
+    lazy: float = 0.0
+
+    @classmethod
+    def of(cls, **fields: Any) -> Spec:
+        """The spec with these fields, or a SpecError that lists everything that is wrong with them."""
+        try:
+            return cls(**fields)
+        except ValidationError as wrong:
+            raise SpecError(f"{'; '.join(map(_fault, wrong.errors()))}.") from None
+
+    def model(self) -> LMDP:
+        """The model that it names, repaired as it says."""
+        return read_model(
+            self.kernel,
+            normalise=self.normalise,
+            largest_class=self.largest_class,
+            teleport=self.teleport,
+            lazy=self.lazy,
+            temperature=self.temperature,
+        )
+
+    def cost_sequence(self, lmdp: LMDP) -> Costs:
+        """The costs that it names, for this model."""
+        return read_costs(self.costs, lmdp, rounds=self.rounds, seed=self.seed, scale=self.scale)
+
+    def players(self) -> list[Learner]:
+        """The learners that it names."""
+        return [learner_by_name(name) for name in self.learners]
+
+    def command(self, folder: Path) -> str:
+        """The command that goes on with this run in ``folder``."""
+        words = ["lsmdp", "play", self.kernel, "--costs", self.costs]
+        words += [word for name in self.learners for word in ("--learner", name)]
+        for name, value in self.model_dump(exclude={"kernel", "costs", "learners"}, exclude_defaults=True).items():
+            values = value if isinstance(value, tuple) else () if value is True else (value,)
+            words += [f"--{name.replace('_', '-')}", *map(str, values)]
+        return shlex.join([*words, "--out", str(folder), "--resume"])
+
+    def to_toml(self) -> str:
+        """All fields but those that are not given, a line each."""
+        return "".join(f"{name} = {_toml(value)}\n" for name, value in self.model_dump(exclude_none=True).items())
+
+    @classmethod
+    def read(cls, path: Path) -> Spec:
+        """The spec in a TOML file."""
+        try:
+            fields = tomllib.loads(path.read_text(encoding="utf-8"))
+        except ValueError as broken:
+            raise SpecError(f'"{path}" is not TOML: {broken}. Correct it by hand.') from None
+        try:
+            return cls.of(**fields)
+        except SpecError as wrong:
+            raise SpecError(f'"{path}": {wrong} Correct it by hand.') from None
+
+
+def default_folder(kernel: str, costs: str) -> Path:
+    """Where a run goes if nothing else is said: runs/KERNEL-COSTS, in letters that every file system takes."""
+    words = [Path(kernel).name, "stdin" if costs == STANDARD_INPUT else Path(costs).name]
+    bare = [re.sub(r"\.(npz|npy|mtx|csv|parquet|jsonl)$", "", word, flags=re.IGNORECASE) for word in words]
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(bare)).strip("-.")
+    return Path("runs", safe[:LONGEST_NAME] or "run")
+
+
+def _fault(error: Any) -> str:
+    """One fault in words: the field, what is wrong, and what stands there."""
+    field = ".".join(str(part) for part in error["loc"]) or "spec"
+    if error["type"] == "extra_forbidden":
+        return f'there is no field "{field}"'
+    if error["type"] == "missing":
+        return f'the field "{field}" is missing'
+    text = str(error["ctx"]["error"]).rstrip(".") if error["type"] == "value_error" else error["msg"]
+    return f"{field} is {error['input']!r}: {text[0].lower()}{text[1:]}"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # strings, booleans and whole numbers

@@ -1,0 +1,77 @@
+"""What a run comes to: the object that ``--json`` prints and ``summary.json`` holds.
+
+    states, rounds, start, finished
+    average_cost_of_leader, ...             of the optimum for the mean of all costs
+    learners: {name: {loss, ..., regret}}   null where a figure was not asked for or could not be had
+    your_units                              with --scale LOW HIGH, losses and regrets times |HIGH - LOW|
+
+Both parts of a loss are in units of the scaled cost, so one factor brings both back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lsmdp.game import Run, Tally
+from lsmdp.regret import regret
+from lsmdp.runs.folder import Folder
+from lsmdp.runs.spec import Spec
+
+IN_UNITS = ("loss", "state_cost", "control_cost", "ideal_loss", "idealised_regret", "regret")
+
+
+def summarise(folder: Folder, run: Run) -> dict[str, Any]:
+    """The figures of a run that was played to its end."""
+    spec = folder.spec()
+    found = regret(run, bracket=spec.bracket).to_dict()
+    return _head(folder, run.rounds, finished=True) | found | _in_your_units(found["learners"], spec)
+
+
+def progress_of(folder: Folder) -> dict[str, Any]:
+    """The same of a run that is not finished, as far as it was saved; regrets are not known before the end."""
+    spec, saved = folder.spec(), folder.checkpoint()
+    tallies = np.zeros((len(spec.learners), len(Tally._fields))) if saved is None else saved["tallies"]
+    learners = {
+        learner.name: _partial(Tally(*row)) for learner, row in zip(spec.players(), tallies.tolist(), strict=True)
+    }
+    head = _head(folder, 0 if saved is None else int(saved["t"]), finished=False)
+    return head | {"learners": learners} | _in_your_units(learners, spec)
+
+
+def _head(folder: Folder, rounds: int, *, finished: bool) -> dict[str, Any]:
+    made_from = folder.manifest()
+    return {"states": made_from["states"], "rounds": rounds, "start": made_from["start"], "finished": finished}
+
+
+def _partial(tally: Tally) -> dict[str, Any]:
+    ideal_loss = None if np.isnan(tally.ideal_loss) else tally.ideal_loss
+    return {
+        "loss": tally.loss,
+        "state_cost": tally.state_cost,
+        "control_cost": tally.control_cost,
+        "ideal_loss": ideal_loss,
+        "idealised_regret": None,
+        "regret": {"leader": None, "best_stationary_low": None, "best_stationary_high": None},
+        "average_cost_of_leader": None,
+        "max_gap": None if np.isnan(tally.max_gap) else tally.max_gap,
+        "solves": int(tally.solves),
+        "steps": int(tally.steps),
+        "seconds": tally.seconds,
+    }
+
+
+def _in_your_units(learners: dict[str, Any], spec: Spec) -> dict[str, Any]:
+    if spec.scale is None:
+        return {}
+    low, high = spec.scale
+    factor = abs(high - low)
+    figures = {name: {key: _times(factor, one[key]) for key in IN_UNITS} for name, one in learners.items()}
+    return {"your_units": {"low": low, "high": high, "learners": figures}}
+
+
+def _times(factor: float, value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _times(factor, part) for key, part in value.items()}
+    return None if value is None else factor * value
