@@ -19,10 +19,13 @@ from lsmdp.perron.krylov import Krylov
 from lsmdp.perron.power import Power
 from lsmdp.perron.problem import Attempt, Method, Problem, exhausted
 
-FIRST_LOOK = 40  # power steps of the first run
-PATIENCE = 400  # power steps that are cheaper than planning an elimination
+FIRST_LOOK = 20  # power steps of the first run
+PATIENCE = 400  # power steps that are cheaper than planning the elimination of a large model
+SMALL = 20_000  # states up to which that plan is a matter of milliseconds, and kept
 OPTIMISM = 3.0  # the fast modes go first: the contraction seen early is better than the one that matters
-NEWTON_STEPS = 10  # a typical solve from the start
+NEWTON_STEPS = 10  # a typical solve from far away;
+NEWTON_STEPS_NEAR = 2  # and from a gap below
+NEAR = 1e-2
 BLAS = 8.0  # how much faster LAPACK multiplies than a sparse loop
 MANY = 1e9  # power steps beyond all patience
 KRYLOV_BASIS = 50  # vectors that GMRES keeps
@@ -70,14 +73,15 @@ def _by_cost(problem: Problem, gap: float, rate: float, tol: float) -> list[Meth
     entries = float(problem.P.nnz)
     steps = log(gap / tol) / -log(rate) if rate < 1.0 else MANY
     predicted = Power(min(int(2 * min(steps, MANY)) + FIRST_LOOK, Power.max_steps))
+    rounds = NEWTON_STEPS if gap > NEAR else NEWTON_STEPS_NEAR
     # a Krylov space of dimension k does the work of k^2 power steps on a diffusive chain
-    products = NEWTON_STEPS * max(KRYLOV_BASIS, 4 * sqrt(min(steps, MANY)))
+    products = rounds * max(KRYLOV_BASIS, 4 * sqrt(min(steps, MANY)))
     costs: list[tuple[float, Method]] = [
         (OPTIMISM * steps * entries, predicted),
         (products * (entries + KRYLOV_BASIS * problem.n), Krylov()),
     ]
-    if steps > PATIENCE and problem.plan.entries is not None:
-        costs.append((NEWTON_STEPS * problem.plan.flops, Direct()))
+    if (steps > PATIENCE or problem.n <= SMALL) and problem.plan.entries is not None:
+        costs.append((rounds * problem.plan.flops, Direct()))
     if problem.n <= LIMIT:
-        costs.append((NEWTON_STEPS * problem.n**3 / 3 / BLAS, Dense()))
+        costs.append((rounds * problem.n**3 / 3 / BLAS, Dense()))
     return [method for _, method in sorted(costs, key=lambda cost: cost[0])] + [Direct(), Power()]
