@@ -30,10 +30,6 @@ def test_the_commands_of_the_readme_exist(run: object) -> None:
         assert run(command, "--help").exit_code == 0
 
 
-def test_the_readme_has_no_gaps() -> None:
-    assert not re.findall(r"\b(GROWTH|COMPILE|WARM|[A-Z]+\d+[A-Z]*)\b(?=\s*\|?$)", README, flags=re.MULTILINE)
-
-
 def test_the_make_targets_of_the_readme_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in set(re.findall(r"make (\w+)", README)) - {"needs"}:
