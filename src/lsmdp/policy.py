@@ -22,7 +22,7 @@ import numpy as np
 
 from lsmdp import kernels
 from lsmdp.arrays import CSR, Floats, Ints, as_distribution, as_value, freeze, like, read_only
-from lsmdp.chain import long_run_law
+from lsmdp.chain import LEAST_PIVOT, long_run_law
 from lsmdp.elimination import eliminate
 from lsmdp.errors import ConvergenceError
 from lsmdp.model import LMDP
@@ -89,7 +89,8 @@ class Policy:
         if weights.min() == 0.0:
             return None
         try:
-            return eliminate(self.lmdp.elimination_plan, weights).stationary()
+            factors = eliminate(self.lmdp.elimination_plan, weights)
+            return factors.stationary() if factors.pivots[:-1].min(initial=1.0) >= LEAST_PIVOT else None
         except ConvergenceError:
             return None
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from lsmdp.cli.base import (
     KERNELS,
@@ -22,6 +21,7 @@ from lsmdp.cli.base import (
     print_json,
 )
 from lsmdp.costs.names import ENDINGS, FAMILIES
+from lsmdp.learners.names import NAMES
 
 COSTS_HELP = f"A file ({', '.join(ENDINGS)}; a row a round), - for standard input, or a name from the list below."
 
@@ -51,20 +51,20 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Run = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.", show_default=False)]
 
 
-class _Play(TyperCommand):
-    """Lists the learners below its help; naming them loads numpy, so it is done only then."""
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """The names of kernels, costs and learners."""
-        from lsmdp.learners import NAMES
-
-        costs = {family.usage: family.meaning for family in FAMILIES.values()}
-        learners = {name: meaning for name, (_, _, meaning) in NAMES.items()}
-        self.epilog = "\n\n".join([KERNELS, _listing("Costs by name", costs), _listing("Learners", learners)])
-        super().format_epilog(ctx, formatter)
+def _listing(title: str, names: dict[str, str]) -> str:
+    return "\n".join(["\b", f"{title}:", *(f"  {name:<26}{meaning}" for name, meaning in names.items())])
 
 
-@app.command(cls=_Play)
+BY_NAME = "\n\n".join(
+    [
+        KERNELS,
+        _listing("Costs by name", {family.usage: family.meaning for family in FAMILIES.values()}),
+        _listing("Learners", {name: learner.meaning for name, learner in NAMES.items()}),
+    ]
+)
+
+
+@app.command(epilog=BY_NAME)
 def play(
     kernel: Kernel,
     costs: Costs,
@@ -140,7 +140,3 @@ def _show(path: Path, as_json: bool) -> None:
         typer.echo(f"Everything is in {path}: every round is in rounds.parquet, the figures are in summary.json.")
     else:
         typer.echo(f"Unfinished. Go on with: {folder.spec().command(path)}")
-
-
-def _listing(title: str, names: dict[str, str]) -> str:
-    return "\n".join(["\b", f"{title}:", *(f"  {name:<26}{meaning}" for name, meaning in names.items())])

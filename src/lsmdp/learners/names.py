@@ -1,0 +1,65 @@
+"""The names of the learners on the command line; importing them loads nothing heavy.
+
+``learner_by_name("window:50")`` is the learner of a name with the value of its first option.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lsmdp.errors import SpecError
+
+if TYPE_CHECKING:
+    from lsmdp.learners.base import Learner
+
+
+@dataclass(frozen=True)
+class Named:
+    """Where a learner lives, how its option is read (None: it takes none), and what it does."""
+
+    module: str
+    class_name: str
+    option: Callable[[str], float] | None
+    meaning: str
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def make(self, *option: float) -> Learner:
+        """The learner, with the value of its first option if there is one."""
+        learner = getattr(importlib.import_module(f"lsmdp.learners.{self.module}"), self.class_name)
+        made: Learner = learner(*option, **self.fixed)
+        return made
+
+
+NAMES = {
+    "ftl": Named("ftl", "FollowTheLeader", float, "follow the leader; ftl:KAPPA counts KAPPA zero-cost rounds first"),
+    "track": Named("track", "TrackTheLeader", int, "one averaged Bellman update a round, no solve; track:STEPS"),
+    "plain-track": Named("track", "TrackTheLeader", int, "one plain Bellman update a round", {"averaged": False}),
+    "phased": Named("phased", "PhasedLeader", float, "leader of the finished phases; phased:EPSILON"),
+    "discounted": Named("forgetful", "DiscountedLeader", float, "leader of the discounted mean; discounted:ETA"),
+    "window": Named("forgetful", "WindowLeader", int, "leader of the last 100 rounds; window:WIDTH"),
+    "passive": Named("fixed", "Passive", None, "the passive dynamics, no control"),
+    "btl": Named("clairvoyant", "BeTheLeader", float, "sees the cost of the round it plays: a yardstick, no learner"),
+}
+
+
+def learner_by_name(spec: str) -> Learner:
+    """The learner of a name such as ``ftl`` or ``window:50``."""
+    name, _, option = spec.partition(":")
+    if name not in NAMES:
+        nearest = difflib.get_close_matches(name, NAMES, n=1)
+        hint = f' Did you mean "{nearest[0]}"?' if nearest else ""
+        raise SpecError(f'there is no learner "{name}".{hint} Learners: {", ".join(NAMES)}.')
+    named = NAMES[name]
+    if not option:
+        return named.make()
+    if named.option is None:
+        raise SpecError(f'"{name}" takes no option, but "{spec}" gives one.')
+    try:
+        value = named.option(option)
+    except ValueError:
+        raise SpecError(f'"{option}" in "{spec}" is not a number of the kind that "{name}" takes.') from None
+    return named.make(value)
