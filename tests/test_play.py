@@ -195,8 +195,8 @@ class TestPlay:
         lines = [line.split() for line in run("play", "--help").stdout.splitlines()]
         for family in FAMILIES.values():
             assert [family.usage, *family.meaning.split()] in lines
-        for name, (_, _, meaning) in NAMES.items():
-            assert [name, *meaning.split()] in lines
+        for name, learner in NAMES.items():
+            assert [name, *learner.meaning.split()] in lines
         assert ["grid:ROWSxCOLS", "a", "lazy", "walk", "on", "a", "rectangle"] in lines
 
 
