@@ -138,3 +138,10 @@ def test_a_chain_that_cannot_leave_is_refused() -> None:
     P = sparse.csr_array(np.array([[1.0, 0.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]))
     with pytest.raises(ConvergenceError, match="cannot leave"):
         eliminate(plan(P).with_last(2), P.data)
+
+
+def test_a_law_beyond_floats_is_refused() -> None:
+    """Each state is 1e300 times as likely as the next: no float holds the third."""
+    P = sparse.csr_array(np.array([[1.0, 1e-300, 0.0], [1.0, 0.0, 1e-300], [0.0, 1.0, 0.0]]))
+    with pytest.raises(ConvergenceError, match="beyond float64"):
+        eliminate(plan(P).with_last(2), P.data).stationary()

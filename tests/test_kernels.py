@@ -46,6 +46,26 @@ def test_the_bounds_enclose_every_exact_residual(model: tuple[LMDP, np.ndarray, 
     assert hi <= r.max() + 1e-14 * size
 
 
+@pytest.mark.parametrize("rare", [1e-300, 1e-312, 1e-318, 1e-322])
+def test_the_bounds_enclose_where_floats_lose_their_digits(rare: float) -> None:
+    """Numbers below 1e-308 have few digits: P exp(-d) is then off by much more than a relative error of 1e-16."""
+    lmdp, c = LMDP([[1.0, rare], [0.5, 0.5]]), np.array([5.0, 0.0])
+    for v in -np.log(rare) + np.linspace(-6.0, 6.0, 40):
+        _, lo, hi = kernels.residual(lmdp.P, c, np.array([v, 0.0]), 1.0)
+        exact = exact_residual(lmdp.P.toarray(), c, np.array([v, 0.0]), 1.0)
+        assert all(lo <= value <= hi for value in exact)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1.5e308])
+def test_a_value_beyond_floats_proves_nothing(bad: float) -> None:
+    P = LMDP(np.full((3, 3), 1 / 3)).P
+    for place in range(3):
+        v = np.zeros(3)
+        v[place] = bad
+        _, lo, hi = kernels.residual(P, np.array([1e308, 0.0, -1e308]), v, 1.0)
+        assert (lo, hi) == (-np.inf, np.inf)
+
+
 def test_the_enclosure_is_not_empty_talk() -> None:
     """On some models rounding does move r outside [min r, max r] as computed, so the widening is needed."""
     rng = np.random.default_rng(5)
@@ -108,6 +128,17 @@ def test_power_steps_stop_at_their_target_and_see_their_contraction() -> None:
     assert walk.averaging  # ten steps at 0.97 leave more than half
     assert walk.rate == pytest.approx(np.sqrt(0.955), abs=0.01)
     assert walk.steps == pytest.approx(np.log(1e-9) / np.log(np.sqrt(0.955)), rel=0.3)
+
+
+def test_power_steps_that_go_round_stay_finite() -> None:
+    """On a cycle with one expensive state the ratios differ by e^100 at first: no scale is right for all of them."""
+    P = LMDP(np.roll(np.eye(6), 1, axis=1)).P
+    z = np.ones(6)
+    walk = kernels.power_walk(kernels.rows(P), np.exp([-100.0, 0, 0, 0, 0, 0]), z, 1e-9, 100, False)
+    assert np.isfinite(z).all()
+    assert z.max() == 1.0
+    assert z.min() > 0.0
+    assert 1e-9 < walk.gap < 1.0  # on its way, and it says that it has not arrived
 
 
 def test_lowering_to_paths_is_the_shortest_path_closure() -> None:

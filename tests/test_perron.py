@@ -86,6 +86,20 @@ def slow_dense(n: int) -> LMDP:
     return LMDP(W, normalise=True)
 
 
+def three_wells() -> tuple[LMDP, np.ndarray]:
+    """Cost 0 in three places that are left once in 10^9 steps; from one of them only through a cost of 1000."""
+    W = np.array([[1, 1e-6, 0, 0], [0, 1, 0, 3e-9], [7e-9, 0, 1, 0], [0, 0, 2e-10, 1]])
+    return LMDP(W, normalise=True), np.array([1000.0, 0.0, 0.0, 0.0])
+
+
+def cold_and_expensive() -> tuple[LMDP, np.ndarray]:
+    """v / temperature spans 10^12, and state 4 should go through it rather than stay at 176 a step."""
+    W = np.diag([1e-40, 1e-46, 1.0, 1.0, 1e-77])
+    W[0, 3] = W[1, 2] = W[4, 0] = 1.0
+    W[2, 4], W[3, 1] = 1e-207, 1e-74
+    return LMDP(W, normalise=True, temperature=1e-6), 1e6 * np.eye(5)[0]
+
+
 HARD = {
     "grid with i.i.d. costs": lambda: (grid(316, 316), uniform(316**2)),
     "corridor": lambda: corridor(2000),
@@ -102,6 +116,9 @@ HARD = {
     "one state": lambda: (LMDP([[1.0]]), np.array([0.3])),
     "two states": lambda: (LMDP([[0.3, 0.7], [0.9, 0.1]]), np.array([0.0, 5.0])),
     "single successor": lambda: (one_way(30), uniform(30)),
+    "cycle with one expensive state": lambda: (LMDP(np.roll(np.eye(6), 1, axis=1)), 100.0 * np.eye(6)[0]),
+    "three wells": three_wells,
+    "cold and expensive": cold_and_expensive,
     "large costs": lambda: (grid(9, 9), 1e4 * uniform(81)),
     "negative costs": lambda: (grid(9, 9), -3.0 - uniform(81)),
 }
@@ -326,6 +343,46 @@ def test_a_warm_start_of_the_wrong_length_is_refused() -> None:
         solve(grid(2, 2), np.zeros(4), start=[1.0, 2.0, 3.0])
     with pytest.raises(SpecError, match="start has 9 values, but the model has 4 states"):
         solve(grid(2, 2), np.zeros(4), start=solve(grid(3, 3), np.zeros(9)))
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+@pytest.mark.parametrize("size", [1e3, 1e12, 1e300])
+def test_an_absurd_start_does_no_harm(method: object, size: float) -> None:
+    lmdp, c = grid(5, 6), uniform(30)
+    start = size * np.random.default_rng(1).uniform(-1, 1, 30)
+    assert_certified(solve(lmdp, c, tol=1e-9, start=start, solver=method), 1e-9)
+    assert_certified(solve(lmdp, c, tol=1e-9, start=1e308 * np.sign(start), solver=method), 1e-9)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 1e3, 1e6])
+@pytest.mark.parametrize("tol", [1e-14, 1e-300])
+def test_a_width_below_rounding_is_given_up_soon(temperature: float, tol: float) -> None:
+    """On a slow chain, power steps without end would be the last resort."""
+    lmdp = LMDP(slow_dense(8).P, temperature=temperature)
+    solution = solve(lmdp, uniform(8), tol=tol, throw=False)
+    assert solution.gap < 1e-12 * temperature
+    assert solution.certified or solution.iterations < 1000
+    assert solution.certified or "rounding in double precision makes up" in solution.status
+
+
+def test_bounds_on_huge_costs_are_as_tight_as_floats_allow() -> None:
+    for lmdp in (LMDP(np.roll(np.eye(9), 1, axis=1)), grid(3, 3), LMDP(slow_dense(9).P, temperature=10.0)):
+        solution = solve(lmdp, 1e12 * uniform(9), throw=False)
+        assert solution.gap < 100 * 1e12 * np.finfo(float).eps
+        lo, hi = certificate(lmdp, solution.c, solution.v)
+        assert hi - lo < 100 * 1e12 * np.finfo(float).eps
+
+
+def test_krylov_is_as_accurate_under_a_large_average_cost() -> None:
+    """The solves are accurate relative to what is left to do, not to lambda."""
+    lmdp, c = clusters(2, 500, 1e-6), uniform(1000)
+    assert_certified(solve(lmdp, 100.0 + c, solver=Krylov()), 1e-10)
+
+
+@pytest.mark.parametrize(("c", "temperature"), [([1e308, -1e308], 1.0), ([1e12, 0.0], 1e-300), ([1.0, 0.0], 1e306)])
+def test_costs_that_would_overflow_are_refused(c: list[float], temperature: float) -> None:
+    with pytest.raises(CostError, match="may exceed 1e\\+300"):
+        solve(LMDP([[0.5, 0.5], [0.5, 0.5]], temperature=temperature), c)
 
 
 def test_what_cannot_be_certified_is_not_returned() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lsmdp import LMDP, AssumptionError, CostError, Policy, grid, solve
+from lsmdp import LMDP, AssumptionError, ConvergenceError, CostError, Policy, grid, solve
 from lsmdp.chain import long_run_law
 
 
@@ -64,6 +64,16 @@ def test_moves_below_the_smallest_float_do_not_break_the_law() -> None:
     np.testing.assert_array_equal(policy.stationary(), [1.0, 0.0])
     solution = solve(LMDP([[0.5, 0.5], [0.5, 0.5]], temperature=1e-3), [0.0, 1.0])
     np.testing.assert_array_equal(solution.stationary, [1.0, 0.0])
+
+
+def test_a_law_is_finite_or_refused() -> None:
+    """Moves of 1e-320 have three digits, and 1 over one is infinite. States 0 and 1 hold all of the mass."""
+    rare = 1e-320
+    P = [[0.0, 1.0, rare, 0.0], [1.0, 0.0, 0.0, rare], [0.5, 0.0, 0.0, 0.5], [0.0, 0.0, 1.0, 0.0]]
+    np.testing.assert_allclose(Policy(LMDP(P), np.zeros(4)).stationary(), [0.5, 0.5, 0.0, 0.0], atol=1e-300)
+    wells = [[1.0, rare, 0.0], [0.0, 1.0, rare], [rare, 0.0, 1.0]]
+    with pytest.raises(ConvergenceError, match="beyond float64"):
+        Policy(LMDP(wells), np.zeros(3)).stationary()
 
 
 def test_the_law_of_a_reversible_model_needs_no_linear_algebra() -> None:

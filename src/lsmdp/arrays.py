@@ -108,6 +108,11 @@ def _require(good: npt.NDArray[np.bool_], matrix: CSR, what: str, requirement: s
     )
 
 
+def mean(law: Floats, f: Floats) -> float:
+    """The mean of f under a law: pairwise summation, the same bits whatever the number of threads (unlike BLAS)."""
+    return float(np.add.reduce(law * f))
+
+
 def row_sums(weights: CSR) -> Floats:
     """Sum of each row; inf where it is beyond the largest float."""
     with np.errstate(over="ignore"):

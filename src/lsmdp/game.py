@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lsmdp import kernels
-from lsmdp.arrays import Floats, Ints, as_distribution
+from lsmdp.arrays import Floats, Ints, as_distribution, mean
 from lsmdp.errors import SpecError
 from lsmdp.learners import Learner, State, pack, unpack
 from lsmdp.model import LMDP
@@ -87,7 +87,7 @@ class Seat:
         policy = self._choose(c_t)
         u = policy.v / T
         kl, law = kernels.play(lmdp.P, u, self.law)
-        state_cost, control_cost = float(self.law @ c_t), T * float(self.law @ kl)
+        state_cost, control_cost = mean(self.law, c_t), T * mean(self.law, kl)
         sampled = self._walk(t, u, c_t + T * kl)
         before, self.state = self.state, self.learner.observe(lmdp, self.state, c_t)
         self.law = law / law.sum()
@@ -97,8 +97,8 @@ class Seat:
         divergence, change = kernels.divergence(lmdp.P, u, after.v / T)
         if self.ideal:
             mu = policy.stationary()
-            ideal_loss = float(mu @ c_t) + T * float(mu @ kl)
-            ideal_step = t * T * float(mu @ divergence)
+            ideal_loss = mean(mu, c_t) + T * mean(mu, kl)
+            ideal_step = t * T * mean(mu, divergence)
         return Round(
             round=t,
             learner=self.learner.name,

@@ -2,7 +2,9 @@
 
 All of them read P once, row by row, as CSR arrays. ``u`` is always a value function in units of the temperature,
 u = v / temperature, and every row is scaled by its own smallest successor value m(x) = min_{P(x,y)>0} u(y), so
-that e^{-(u(y) - m(x))} lies in (0, 1] and at least one of them is 1: no span of u can underflow a row.
+that e^{-(u(y) - m(x))} lies in (0, 1] and at least one of them is 1: no span of u can underflow a row. Where u spans no
+more than ``FLAT``, the busiest loops take the same m = min u for all rows: then n exponentials do, one per state, in
+place of one per entry.
 
 **Rounding of the residual.** ``residual`` computes r = Bv - v and encloses it. With unit roundoff e, k entries in
 the row and s = sum_y P(x,y) exp(-(v(y) - m)/T): each exponent d = (v(y) - m)/T carries a relative error 2e, exp at
@@ -13,7 +15,8 @@ additions:
 
     |error of r(x)| <= e [ T (3k + 2 + 5 log(1/s)) + |m - v(x)| + |c(x) + m - v(x)| + |r(x)| ].
 
-The loop uses 2e in place of e, which also covers the products of errors and an exp of 3 ulp. Numbers below 1e-308 have
+Nothing here asks m to be the smallest value of the row, so the bound holds for m = min v too. The loop uses 2e in place
+of e, which also covers the products of errors and an exp of 3 ulp. Numbers below 1e-308 have
 an absolute error instead, at most 1e-323 for an exp and its product together: T k 1e-323 / s is added to the bound,
 which matters only where P itself has such entries.
 """
@@ -29,6 +32,7 @@ from numba import njit
 from lsmdp.arrays import CSR, EPS, Floats, Ints, read_only
 
 Arrays = tuple[Any, Any, Any]
+FLAT = 100.0  # span of u up to which one scale serves all rows; the price is a rounding error of 5 FLAT eps
 BLOCK = 10  # power steps between two looks at the contraction
 SMALLEST = 1e-120  # power steps stop at an entry of z below this; two steps lose at most 130 decades (power.py)
 
@@ -39,17 +43,25 @@ def rows(P: CSR) -> Arrays:
     return P.indptr.view(unsigned), P.indices.view(unsigned), P.data
 
 
+def _exponentials(u: Floats) -> tuple[float, Floats]:
+    """(min u, e^{min u - u}) where u is flat; else an empty array, from which a loop knows to scale each row itself."""
+    low = u.min()
+    return (low, np.exp(low - u)) if u.max() - low <= FLAT else (low, u[:0].copy())
+
+
 def residual(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Floats, float, float]:
     """r = Bv - v with bounds (lo, hi) on all of its entries, the rounding of this very computation included."""
     r = np.empty(v.size)
-    lo, hi = _residual(*rows(P), read_only(c.view()), read_only(v.view()), temperature, EPS, r)
+    low, w = _exponentials(v / temperature if temperature != 1.0 else v)
+    low = v.min() if temperature != 1.0 else low
+    lo, hi = _residual(*rows(P), read_only(c.view()), read_only(v.view()), low, w, temperature, EPS, r)
     return r, lo, hi
 
 
 def policy_weights(P: CSR, u: Floats) -> Floats:
     """The entries of Q_v aligned with P's (eq:optQ)."""
     out = np.empty(P.nnz)
-    _policy_weights(*rows(P), read_only(u.view()), out)
+    _policy_weights(*rows(P), read_only(u.view()), _exponentials(u)[1], out)
     return out
 
 
@@ -77,14 +89,16 @@ def control_cost(P: CSR, u: Floats) -> Floats:
 def play(P: CSR, u: Floats, p: Floats) -> tuple[Floats, Floats]:
     """KL(Q_v(.|x) || P(.|x)) for each state, and p Q_v: what a round of play costs and where it leads, in one pass."""
     kl, after = np.empty(u.size), np.zeros(u.size)
-    _play(*rows(P), read_only(u.view()), read_only(p.view()), kl, after)
+    _play(*rows(P), read_only(u.view()), *_exponentials(u), read_only(p.view()), kl, after)
     return kl, after
 
 
 def divergence(P: CSR, u: Floats, other: Floats) -> tuple[Floats, float]:
     """KL(Q_u(.|x) || Q_other(.|x)) for each state, and max_x |Q_u(.|x) - Q_other(.|x)|_1."""
     kl = np.empty(u.size)
-    change = _divergence(*rows(P), read_only(u.view()), read_only(other.view()), kl)
+    change = _divergence(
+        *rows(P), read_only(u.view()), *_exponentials(u), read_only(other.view()), *_exponentials(other), kl
+    )
     return kl, float(change)
 
 
@@ -127,16 +141,29 @@ def lower_to_paths(PT: CSR, log_P: Floats, c: Floats, lambda_low: float, v: Floa
 
 @njit(cache=True, error_model="numpy")
 def _residual(
-    indptr: Any, indices: Any, data: Any, c: Any, v: Any, temperature: float, eps: float, r: Any
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    c: Any,
+    v: Any,
+    low: float,
+    w: Any,
+    temperature: float,
+    eps: float,
+    r: Any,
 ) -> tuple[float, float]:
     lo, hi = np.inf, -np.inf
     for x in range(v.size):
-        m = np.inf
-        for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, v[indices[p]])
-        s = 0.0
-        for p in range(indptr[x], indptr[x + 1]):
-            s += data[p] * np.exp(-(v[indices[p]] - m) / temperature)
+        m, s = low, 0.0
+        if w.size > 0:
+            for p in range(indptr[x], indptr[x + 1]):
+                s += data[p] * w[indices[p]]
+        else:
+            m = np.inf
+            for p in range(indptr[x], indptr[x + 1]):
+                m = min(m, v[indices[p]])
+            for p in range(indptr[x], indptr[x + 1]):
+                s += data[p] * np.exp(-(v[indices[p]] - m) / temperature)
         surprise = -np.log(s)
         step = m - v[x]
         value = (c[x] + step) + temperature * surprise  # eq:bellman_V
@@ -155,15 +182,20 @@ def _residual(
 
 
 @njit(cache=True, error_model="numpy")
-def _policy_weights(indptr: Any, indices: Any, data: Any, u: Any, out: Any) -> None:
+def _policy_weights(indptr: Any, indices: Any, data: Any, u: Any, w: Any, out: Any) -> None:
     for x in range(u.size):
-        m = np.inf
-        for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, u[indices[p]])
         s = 0.0
-        for p in range(indptr[x], indptr[x + 1]):
-            out[p] = data[p] * np.exp(m - u[indices[p]])
-            s += out[p]
+        if w.size > 0:
+            for p in range(indptr[x], indptr[x + 1]):
+                out[p] = data[p] * w[indices[p]]
+                s += out[p]
+        else:
+            m = np.inf
+            for p in range(indptr[x], indptr[x + 1]):
+                m = min(m, u[indices[p]])
+            for p in range(indptr[x], indptr[x + 1]):
+                out[p] = data[p] * np.exp(m - u[indices[p]])
+                s += out[p]
         for p in range(indptr[x], indptr[x + 1]):
             out[p] /= s  # eq:optQ
 
@@ -214,56 +246,77 @@ def _control_cost(indptr: Any, indices: Any, data: Any, u: Any, out: Any) -> Non
 
 
 @njit(cache=True, error_model="numpy")
-def _play(indptr: Any, indices: Any, data: Any, u: Any, law: Any, kl: Any, after: Any) -> None:
+def _play(indptr: Any, indices: Any, data: Any, u: Any, low: float, w: Any, law: Any, kl: Any, after: Any) -> None:
+    flat = w.size > 0
     for x in range(u.size):
-        m = np.inf
-        for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, u[indices[p]])
+        m = low
+        if not flat:
+            m = np.inf
+            for p in range(indptr[x], indptr[x + 1]):
+                m = min(m, u[indices[p]])
         s, mean = 0.0, 0.0
         for p in range(indptr[x], indptr[x + 1]):
             d = u[indices[p]] - m
-            weight = data[p] * np.exp(-d)
+            weight = data[p] * (w[indices[p]] if flat else np.exp(-d))
             s += weight
             mean += weight * d
         kl[x] = max(-mean / s - np.log(s), 0.0)
         if law[x] > 0.0:
             share = law[x] / s
             for p in range(indptr[x], indptr[x + 1]):
-                after[indices[p]] += share * data[p] * np.exp(m - u[indices[p]])
+                y = indices[p]
+                after[y] += share * data[p] * (w[y] if flat else np.exp(m - u[y]))
 
 
 @njit(cache=True, error_model="numpy")
-def _divergence(indptr: Any, indices: Any, data: Any, u: Any, other: Any, kl: Any) -> float:
+def _divergence(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    u: Any,
+    low: float,
+    w: Any,
+    other: Any,
+    other_low: float,
+    other_w: Any,
+    kl: Any,
+) -> float:
     largest = 0.0
+    flat = w.size > 0 and other_w.size > 0
     for x in range(u.size):
-        m, k = np.inf, np.inf
-        for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, u[indices[p]])
-            k = min(k, other[indices[p]])
-        s, t = 0.0, 0.0
-        for p in range(indptr[x], indptr[x + 1]):
-            s += data[p] * np.exp(m - u[indices[p]])
-            t += data[p] * np.exp(k - other[indices[p]])
+        m, k, s, t = low, other_low, 0.0, 0.0
+        if flat:
+            for p in range(indptr[x], indptr[x + 1]):
+                s += data[p] * w[indices[p]]
+                t += data[p] * other_w[indices[p]]
+        else:
+            m, k = np.inf, np.inf
+            for p in range(indptr[x], indptr[x + 1]):
+                m = min(m, u[indices[p]])
+                k = min(k, other[indices[p]])
+            for p in range(indptr[x], indptr[x + 1]):
+                s += data[p] * np.exp(m - u[indices[p]])
+                t += data[p] * np.exp(k - other[indices[p]])
         # KL = sum q (e^y - 1 - y) with y = log(q'/q): no cancellation between nearly equal policies
         total, change = 0.0, 0.0
         shift = (k - m) - np.log(t / s)
         for p in range(indptr[x], indptr[x + 1]):
-            q = data[p] * np.exp(m - u[indices[p]]) / s
+            q = data[p] * (w[indices[p]] if flat else np.exp(m - u[indices[p]])) / s
             y = (u[indices[p]] - other[indices[p]]) + shift
-            growth = np.expm1(y)
-            total += q * _excess(y, growth)
-            change += q * abs(growth)
+            excess = _excess(y)
+            total += q * excess
+            change += q * abs(y + excess)
         kl[x] = total
         largest = max(largest, change)
     return largest
 
 
 @njit(cache=True, error_model="numpy")
-def _excess(y: float, growth: float) -> float:
+def _excess(y: float) -> float:
     """e^y - 1 - y, by its series near 0."""
     if abs(y) < 1e-2:
         return y * y * (0.5 + y * (1 / 6 + y * (1 / 24 + y * (1 / 120 + y / 720))))
-    return growth - y
+    return float(np.expm1(y) - y)
 
 
 @njit(cache=True, error_model="numpy")

@@ -21,7 +21,7 @@ import numpy as np
 
 from lsmdp import kernels
 from lsmdp.arrays import Floats, as_cost, as_value, read_only
-from lsmdp.errors import ConvergenceError, SpecError
+from lsmdp.errors import ConvergenceError, CostError, SpecError
 from lsmdp.model import LMDP
 from lsmdp.perron.auto import Auto
 from lsmdp.perron.dense import Dense
@@ -33,7 +33,8 @@ from lsmdp.perron.solution import Solution
 
 __all__ = ["Attempt", "Auto", "Dense", "Direct", "Krylov", "Method", "Power", "Problem", "Solution", "solve"]
 
-USEFUL = 10.0  # a start whose gap is wider than this many times that of v = 0 (and the unit of the control cost) is not
+LARGEST = 1e300  # of costs, temperatures and their ratio
+USEFUL = 10.0  # a start is, if its gap is at most this many times that of v = 0 (and the unit of the control cost)
 
 
 def solve(
@@ -56,14 +57,15 @@ def solve(
         raise SpecError(f"tol is {tol}. It is the width of the bounds on the average cost and must be positive.")
     began = time.perf_counter()
     c = as_cost(c, lmdp.n)
+    T = lmdp.temperature
+    _require_range(float(np.abs(c).max()), T)
     lmdp.require_irreducible()
     method = Auto() if solver is None else solver
-    T = lmdp.temperature
     # a tenth of the tolerance is kept for the change of units
     problem = Problem(lmdp, read_only(c / T))
     attempt = method.run(problem, _start(start, problem), 0.9 * tol / T)
     v = read_only(T * attempt.v - T * attempt.v.min())
-    _, lo, hi = kernels.residual(lmdp.P, c, v, T)
+    r, lo, hi = kernels.residual(lmdp.P, c, v, T)
     certified = hi - lo <= tol
     solution = Solution(
         lmdp=lmdp,
@@ -71,7 +73,7 @@ def solve(
         v=v,
         bounds=(lo, hi),
         certified=certified,
-        status=_status(hi - lo, tol, c, certified),
+        status=_status(hi - lo, tol, (hi - lo) - float(np.ptp(r))),
         solver=attempt.how or method.name,
         iterations=attempt.steps,
         seconds=time.perf_counter() - began,
@@ -95,14 +97,19 @@ def _start(start: Solution | Any, problem: Problem) -> Floats:
     return warm if hi - lo <= USEFUL * (1.0 + float(np.ptp(problem.c))) else cold
 
 
-def _status(gap: float, tol: float, c: Floats, certified: bool) -> str:
-    if certified:
+def _require_range(size: float, T: float) -> None:
+    if max(size, T, size / T) > LARGEST:
+        raise CostError(
+            f"the costs reach {size:.3g} at the temperature {T:.3g}. Neither of them nor their ratio may exceed "
+            f"{LARGEST:.0e}, since v adds up many of them. Use other units."
+        )
+
+
+def _status(gap: float, tol: float, rounding: float) -> str:
+    if gap <= tol:
         return f"certified: the average cost and the policy are optimal within {gap:.2g} (asked: {tol:.2g})"
-    size = float(np.abs(c).max())
-    rounding = (
-        f"; costs of size {size:.2g} leave little below {1e-14 * size:.1g} in double precision" if size > 1e3 else ""
-    )
+    limit = f"; rounding in double precision makes up {rounding:.2g} of it" if rounding > tol / 2 else ""
     return (
-        f"not certified: the bounds on the average cost stayed {gap:.2g} apart (asked: {tol:.2g}){rounding}. "
+        f"not certified: the bounds on the average cost stayed {gap:.2g} apart (asked: {tol:.2g}){limit}. "
         "Ask for a wider tol, or start from the solution of a similar problem"
     )

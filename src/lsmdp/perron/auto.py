@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, sqrt
+from math import inf, log, sqrt
 
 from lsmdp.arrays import Floats
 from lsmdp.perron.dense import LIMIT, Dense
@@ -52,10 +52,9 @@ class _Trail:
 
     def __init__(self, problem: Problem, tol: float, v: Floats) -> None:
         self.problem, self.tol = problem, tol
-        _, lo, hi = problem.residual(v)
-        self.attempt = Attempt(v, lo, hi, 0)
+        self.attempt = Attempt(v, -inf, inf, 0)
         self.names: list[str] = []
-        self.done = self.attempt.gap <= tol
+        self.done = False
 
     def follow(self, method: Method) -> Attempt:
         latest = method.run(self.problem, self.attempt.v, self.tol)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lsmdp.arrays import Floats
+from lsmdp.arrays import Floats, mean
 from lsmdp.elimination import Plan, eliminate
 from lsmdp.errors import ConvergenceError
 from lsmdp.perron.newton import newton
@@ -49,7 +49,7 @@ class _StateReduction:
                 mu = factors.stationary()
         except ConvergenceError:
             return None
-        return factors.solve(r - mu @ r)
+        return factors.solve(r - mean(mu, r))
 
     def euler(self, weights: Floats, r: Floats, eps: float) -> Floats | None:
         return eliminate(self.plan, weights, np.full(r.size, eps)).solve(r)

@@ -44,7 +44,8 @@ class _Gmres:
         law = np.full(r.size, 1.0 / r.size)
         for _ in range(4):
             law = law @ Q
-        return _gmres(lambda d: d - Q @ d + law @ d, r)
+        spread = r - r.mean()  # the accuracy of GMRES is relative: to this, not to lambda
+        return _gmres(lambda d: d - Q @ d + law @ d, spread)
 
     def euler(self, weights: Floats, r: Floats, eps: float) -> Floats | None:
         Q = like(self.P, weights)

@@ -26,7 +26,7 @@ import numpy as np
 
 from lsmdp import kernels
 from lsmdp.arrays import EPS, Floats
-from lsmdp.perron.problem import Attempt, Problem
+from lsmdp.perron.problem import Attempt, Problem, exhausted
 
 REACH = 1e6  # longest step in v that keeps ten digits of what is local
 NEAR = 0.1  # below this gap, pure policy iteration is tried first
@@ -72,6 +72,8 @@ def newton(problem: Problem, v: Floats, tol: float, evaluator: Evaluator, max_st
         lambda_low = max(lambda_low, lo)
         stalled = stalled + 1 if max(STALLED * best.gap, HALTING * before) < hi - lo < CLOSE else 0
         best = Attempt(v, lo, hi, step) if hi - lo < best.gap else Attempt(best.v, best.lo, best.hi, step)
+        if exhausted(r, lo, hi, tol):
+            break
     return best
 
 
