@@ -72,6 +72,7 @@ class Seat:
     paid: Floats  # what each walker has paid so far
     seed: int
     ideal: bool
+    upcoming: Policy | None = None  # the policy of the next round, where it was worked out already
 
     @classmethod
     def take(cls, lmdp: LMDP, learner: Learner, start: Floats, walkers: int, seed: int, ideal: bool) -> Seat:
@@ -93,8 +94,8 @@ class Seat:
         self.law = law / law.sum()
         report = self.learner.report(before, self.state)
         change, ideal_loss, ideal_step = 0.0, float("nan"), float("nan")
-        after = self.learner.policy(lmdp, self.state)
-        divergence, change = kernels.divergence(lmdp.P, u, after.v / T)
+        self.upcoming = self.learner.policy(lmdp, self.state)
+        divergence, change = kernels.divergence(lmdp.P, u, self.upcoming.v / T)
         if self.ideal:
             mu = policy.stationary()
             ideal_loss = mean(mu, c_t) + T * mean(mu, kl)
@@ -118,7 +119,7 @@ class Seat:
     def _choose(self, c_t: Floats) -> Policy:
         foresee = getattr(self.learner, "foresee", None)
         if foresee is None:
-            return self.learner.policy(self.lmdp, self.state)
+            return self.upcoming or self.learner.policy(self.lmdp, self.state)
         clairvoyant: Policy = foresee(self.lmdp, self.state, c_t)
         return clairvoyant
 
@@ -140,7 +141,7 @@ class Seat:
         """Go on from what ``to_arrays`` gave."""
         self.law, self.walkers, self.paid = (np.asarray(arrays[name]) for name in ("law", "walkers", "paid"))
         fields = {name.removeprefix("state."): arrays[name] for name in arrays if name.startswith("state.")}
-        self.state = unpack(self.state, fields)
+        self.state, self.upcoming = unpack(self.state, fields), None
 
 
 def can_idealise(lmdp: LMDP) -> bool:

@@ -32,6 +32,7 @@ from numba import njit
 from lsmdp.arrays import CSR, EPS, Floats, Ints, read_only
 
 Arrays = tuple[Any, Any, Any]
+SMALL = 512  # states up to which a call of numpy costs more than the loop it runs
 FLAT = 100.0  # span of u up to which one scale serves all rows; the price is a rounding error of 5 FLAT eps
 BLOCK = 10  # power steps between two looks at the contraction
 SMALLEST = 1e-120  # power steps stop at an entry of z below this; two steps lose at most 130 decades (power.py)
@@ -45,8 +46,11 @@ def rows(P: CSR) -> Arrays:
 
 def _exponentials(u: Floats) -> tuple[float, Floats]:
     """(min u, e^{min u - u}) where u is flat; else an empty array, from which a loop knows to scale each row itself."""
+    if u.size <= SMALL:
+        low, w = _small_exponentials(read_only(u.view()), FLAT)
+        return low, w
     low = u.min()
-    return (low, np.exp(low - u)) if u.max() - low <= FLAT else (low, u[:0].copy())
+    return (low, np.exp(low - u)) if u.max() - low <= FLAT else (low, np.empty(0))
 
 
 def residual(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Floats, float, float]:
@@ -137,6 +141,19 @@ def lower_to_paths(PT: CSR, log_P: Floats, c: Floats, lambda_low: float, v: Floa
     indptr, indices, _ = rows(PT)
     _lower_to_paths(indptr, indices, log_P, read_only(c.view()), lambda_low, np.argsort(v), out)
     return out
+
+
+@njit(cache=True, error_model="numpy")
+def _small_exponentials(u: Any, flat: float) -> tuple[float, Any]:
+    low, high = np.inf, -np.inf
+    for x in range(u.size):
+        low, high = min(low, u[x]), max(high, u[x])
+    if not high - low <= flat:
+        return low, np.empty(0)
+    w = np.empty(u.size)
+    for x in range(u.size):
+        w[x] = np.exp(low - u[x])
+    return low, w
 
 
 @njit(cache=True, error_model="numpy")
