@@ -31,7 +31,8 @@ def hard_models(draw: st.DrawFn) -> tuple[LMDP, np.ndarray, np.ndarray]:
     W = 10.0 ** -rng.uniform(0, 15, (n, n)) * (rng.random((n, n)) < 0.7) + np.eye(n)
     scale = draw(st.sampled_from([1e-3, 1.0, 30.0, 1e3, 1e6]))
     T = draw(st.sampled_from([0.02, 1.0, 7.3]))
-    return LMDP(W, temperature=T, normalise=True), rng.uniform(-1, 1, n) * scale, rng.uniform(0, 1, n) * scale
+    shift = draw(st.sampled_from([0.0, 1e4, -1e9]))  # v is fixed up to a constant, and the bounds may not depend on it
+    return LMDP(W, temperature=T, normalise=True), rng.uniform(-1, 1, n) * scale, rng.uniform(0, 1, n) * scale + shift
 
 
 @given(hard_models())

@@ -74,6 +74,10 @@ def test_a_law_is_finite_or_refused() -> None:
     wells = [[1.0, rare, 0.0], [0.0, 1.0, rare], [rare, 0.0, 1.0]]
     with pytest.raises(ConvergenceError, match="beyond float64"):
         Policy(LMDP(wells), np.zeros(3)).stationary()
+    rooms = LMDP([[1, 1e-6, 0, 0], [0, 0.5, 0.5, 0], [0, 0, 1, 1e-6], [0.5, 0, 0, 0.5]], normalise=True)
+    solution = solve(rooms, [0.0, 1e4, 0.0, 1e4])  # the moves out of states 0 and 2 underflow
+    with pytest.raises(ConvergenceError, match="less than once in 1e308 steps.*The values and the policy are not"):
+        _ = solution.stationary
 
 
 def test_the_law_of_a_reversible_model_needs_no_linear_algebra() -> None:

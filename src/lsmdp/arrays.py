@@ -200,8 +200,9 @@ def _as_vector(values: Any, n: int, what: str) -> Floats:
     if vector.shape != (n,):
         shape = " x ".join(map(str, vector.shape))
         raise CostError(f"{what} has {shape} values, but the model has {n} states. Give one number per state.")
-    bad = np.flatnonzero(~np.isfinite(vector))
-    if bad.size:
+    finite = np.isfinite(vector)
+    if not finite.all():
+        bad = np.flatnonzero(~finite)
         more = f" ({bad.size - 1} more like it)" if bad.size > 1 else ""
         raise CostError(f"{what}[{bad[0]}] is {vector[bad[0]]}{more}. Every value must be a finite number.")
     return vector

@@ -23,6 +23,7 @@ any number is computed, so that a caller can decline: low on roads and grids, ho
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,16 @@ class Plan:
         """The reference state, which is never removed."""
         return int(self.order[-1])
 
+    @cached_property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """Where each row of the upper factor begins."""
+        return np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
+
+    @cached_property
+    def inverse(self) -> Indices:
+        """inverse[x] = when state x is removed."""
+        return _inverse(self.order)
+
     def with_last(self, state: int) -> Plan:
         """The same order, but with ``state`` as the reference."""
         if state == self.last:
@@ -74,6 +85,12 @@ def plan(P: CSR, limit: int = 300_000_000) -> Plan:
     return _analyse(P, symmetric, order, limit)
 
 
+def _inverse(order: Indices) -> Indices:
+    inverse = np.empty_like(order)
+    inverse[order] = np.arange(order.size, dtype=np.int32)
+    return inverse
+
+
 def _symmetric_pattern(P: CSR) -> CSR:
     ones = like(P, np.ones(P.nnz, dtype=np.int8))
     both = sparse.csr_array(ones + ones.T)
@@ -82,9 +99,7 @@ def _symmetric_pattern(P: CSR) -> CSR:
 
 
 def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:
-    inverse = np.empty_like(order)
-    inverse[order] = np.arange(order.size, dtype=np.int32)
-    lower = _lower_pattern(symmetric.indptr, symmetric.indices, order, inverse)
+    lower = _lower_pattern(symmetric.indptr, symmetric.indices, order, _inverse(order))
     parent, counts, entries = _count_fill(lower[0], lower[1], limit)
     flops = float(np.square(counts.astype(np.float64)).sum())
     return Plan(P, symmetric, order, lower, parent, counts, None if entries > limit else int(entries), flops)
@@ -124,21 +139,17 @@ def eliminate(plan: Plan, weights: Floats, killing: Floats | None = None) -> Eli
     """Factor M for the weights (aligned with ``plan.P``; its diagonal is ignored) and the killing rates."""
     if plan.entries is None:
         raise ConvergenceError("the elimination would fill in more entries than allowed; use another method.")
-    P = plan.P
-    n = plan.order.size
-    starts = np.concatenate([[0], np.cumsum(plan.counts, dtype=np.int64)])
+    P, n, starts = plan.P, plan.order.size, plan.starts
     columns = np.empty(plan.entries, dtype=np.uint32)
     upper, lower = np.empty(plan.entries), np.empty(plan.entries)
     pivots = np.empty(n)
-    inverse = np.empty_like(plan.order)
-    inverse[plan.order] = np.arange(n, dtype=np.int32)
     rates = np.zeros(n) if killing is None else killing[plan.order]
     stuck = _factor(
         P.indptr,
         P.indices,
         read_only(weights.view()),
         plan.order,
-        inverse,
+        plan.inverse,
         *plan.pattern,
         plan.parent,
         starts,

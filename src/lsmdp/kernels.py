@@ -56,8 +56,12 @@ def _exponentials(u: Floats) -> tuple[float, Floats]:
 def residual(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Floats, float, float]:
     """r = Bv - v with bounds (lo, hi) on all of its entries, the rounding of this very computation included."""
     r = np.empty(v.size)
-    low, w = _exponentials(v / temperature if temperature != 1.0 else v)
-    low = v.min() if temperature != 1.0 else low
+    if temperature == 1.0:
+        low, w = _exponentials(v)
+    else:
+        low = v.min()
+        with np.errstate(over="ignore", invalid="ignore"):
+            w = _exponentials((v - low) / temperature)[1]  # subtract first: v / T of a shifted v has lost its digits
     lo, hi = _residual(*rows(P), read_only(c.view()), read_only(v.view()), low, w, temperature, EPS, r)
     return r, lo, hi
 

@@ -24,7 +24,7 @@ from lsmdp import kernels
 from lsmdp.arrays import CSR, Floats, Ints, as_distribution, as_value, freeze, like, read_only
 from lsmdp.chain import LEAST_PIVOT, long_run_law
 from lsmdp.elimination import eliminate
-from lsmdp.errors import ConvergenceError
+from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP
 
 REDUCED_STATES = 20_000  # ordering the elimination of more takes long where it is of no use
@@ -79,7 +79,17 @@ class Policy:
     def _stationary(self) -> Floats:
         rho = self.lmdp.reversible_law
         law = self._reduced() if rho is None else self._balanced(rho)
-        return np.asarray(read_only(long_run_law(self.matrix()) if law is None else law))
+        return np.asarray(read_only(self._written_out() if law is None else law))
+
+    def _written_out(self) -> Floats:
+        try:
+            return long_run_law(self.matrix())
+        except AssumptionError:
+            raise ConvergenceError(
+                "the long-run law of this policy is beyond float64: it moves between some parts of the chain less than "
+                "once in 1e308 steps, so that how often it is in each of them is lost. The values and the policy are "
+                "not affected. Raise the temperature, or make the differences between the costs smaller."
+            ) from None
 
     def _reduced(self) -> Floats | None:
         """By state reduction in the order that the model keeps, where that is cheap and no move has underflowed."""

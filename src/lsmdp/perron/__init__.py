@@ -35,6 +35,7 @@ __all__ = ["Attempt", "Auto", "Dense", "Direct", "Krylov", "Method", "Power", "P
 
 LARGEST = 1e300  # of costs, temperatures and their ratio
 USEFUL = 10.0  # a start is, if its gap is at most this many times that of v = 0 (and the unit of the control cost)
+MODEST = 100.0  # a start that spans no more than this, in units of the temperature, does no harm whatever it is
 
 
 def solve(
@@ -93,6 +94,8 @@ def _start(start: Solution | Any, problem: Problem) -> Floats:
         raise SpecError(f"start has {v.size} values, but the model has {problem.n} states.")
     with np.errstate(over="ignore", invalid="ignore"):
         warm = np.asarray((v - v.min()) / problem.lmdp.temperature)
+    if warm.max() <= MODEST:
+        return warm
     _, lo, hi = problem.residual(warm)
     return warm if hi - lo <= USEFUL * (1.0 + float(np.ptp(problem.c))) else cold
 
