@@ -170,6 +170,20 @@ class TestPlay:
         assert lines[-2].endswith(" s left")
         assert lines[-1] == "all 1,500 rounds are played, working out the regret"
 
+    def test_progress_shows_the_present_regret_where_somebody_follows_the_leader(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(terminal, "LONG_PAUSE", 0.0)
+        options = ("--costs", "iid", "--learner", "passive", "--learner", "ftl", "--json", "--out")
+        result = run("play", "ring:4", "--rounds", 100, *options, "long")
+        line = result.stderr.splitlines()[-2]  # of round 99
+        shorter = json.loads(run("play", "ring:4", "--rounds", 99, *options, "short").stdout)
+        for name, one in shorter["learners"].items():
+            present = one["loss"] - 99 * shorter["average_cost_of_leader"]
+            shown = float(line.split(f"{name} ")[1].split(",")[0].split()[0])
+            assert shown == pytest.approx(present, rel=1e-3, abs=99e-6)  # four digits of a leader known within 1e-6
+        assert "regret against the leader's average" in line
+
     def test_progress_on_a_terminal_is_a_bar(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes anything for a terminal
         monkeypatch.setattr(terminal, "PAUSE", 0.0)

@@ -76,7 +76,7 @@ def test_a_law_is_finite_or_refused() -> None:
         Policy(LMDP(wells), np.zeros(3)).stationary()
     rooms = LMDP([[1, 1e-6, 0, 0], [0, 0.5, 0.5, 0], [0, 0, 1, 1e-6], [0.5, 0, 0, 0.5]], normalise=True)
     solution = solve(rooms, [0.0, 1e4, 0.0, 1e4])  # the moves out of states 0 and 2 underflow
-    with pytest.raises(ConvergenceError, match="less than once in 1e308 steps.*The values and the policy are not"):
+    with pytest.raises(ConvergenceError, match=r"less than once in 1e308 steps.*The values and the policy are not"):
         _ = solution.stationary
 
 

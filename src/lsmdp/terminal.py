@@ -169,11 +169,20 @@ def _described(table: GameTable, rounds: int | None, rate: float) -> str:
     if table.t == rounds:
         return f"all {rounds:,} rounds are played, working out the regret"
     of = "" if rounds is None else f" of {rounds:,}"
-    losses = (
-        f"{seat.learner.name} {tally.loss / table.t:.4f}"
-        for seat, tally in zip(table.seats, table.tallies, strict=True)
-    )
-    return f"round {table.t:,}{of}, {rate:,.0f} a second, mean loss: {', '.join(losses)}"
+    what, figures = _standing(table)
+    names = (seat.learner.name for seat in table.seats)
+    shown = ", ".join(f"{name} {figure:.4g}" for name, figure in zip(names, figures, strict=True))
+    return f"round {table.t:,}{of}, {rate:,.0f} a second, {what}: {shown}"
+
+
+def _standing(table: GameTable) -> tuple[str, list[float]]:
+    """The present regret against t times the leader's average cost, which follow the leader knows; else mean losses."""
+    losses = [tally.loss for tally in table.tallies]
+    for seat in table.seats:
+        if seat.learner.name == "ftl":
+            average = (seat.state.lo + seat.state.hi) / 2
+            return "regret against the leader's average", [loss - table.t * average for loss in losses]
+    return "mean loss", [loss / table.t for loss in losses]
 
 
 def _time_left(table: GameTable, rounds: int | None, rate: float) -> str:
