@@ -137,7 +137,7 @@ def bregman(pi_new: Any, pi: Any) -> float:
 
 def measure_of(lmdp: LMDP, Q: Any) -> CSR:
     """pi(x,y) = mu_Q(x) Q(y|x) on P's entries, for a policy given as a kernel or as a :class:`Policy`."""
-    kernel = Q.matrix() if isinstance(Q, Policy) else _as_policy_kernel(Q, lmdp)
+    kernel = Q.matrix() if isinstance(Q, Policy) else as_policy_kernel(Q, lmdp)
     mu = Q.stationary() if isinstance(Q, Policy) else long_run_law(kernel)
     on, _ = _onto(kernel, lmdp.P)
     return like(lmdp.P, np.repeat(mu, np.diff(lmdp.P.indptr)) * on)
@@ -251,7 +251,8 @@ def _as_measure(pi: Any, n: int | None = None) -> CSR:
     return measure
 
 
-def _as_policy_kernel(Q: Any, lmdp: LMDP) -> CSR:
+def as_policy_kernel(Q: Any, lmdp: LMDP) -> CSR:
+    """A kernel that uses moves of P only, checked; its pattern may be smaller than P's."""
     weights = as_weights(Q, "Q")
     if weights.shape != lmdp.P.shape:
         raise ModelError(f"Q has {weights.shape[0]} states, but the model has {lmdp.n}. Give one row per state.")

@@ -22,18 +22,16 @@ from numba import njit
 
 from lsmdp.arrays import (
     CSR,
-    ROW_SUM_TOLERANCE,
     Floats,
     Ints,
     as_cost,
     as_distribution,
-    as_weights,
     like,
     read_only,
     row_sums,
 )
-from lsmdp.convex import policy_of
-from lsmdp.errors import CostError, ModelError, SpecError
+from lsmdp.convex import as_policy_kernel, policy_of
+from lsmdp.errors import CostError, SpecError
 from lsmdp.kernels import rows
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
@@ -146,19 +144,8 @@ class _Walk:
 
 def policy_entries(lmdp: LMDP, Q: Any) -> Floats:
     """The entries of Q(y|x) at the places of P's; Q is a :class:`Policy` or a kernel that uses moves of P only."""
-    if isinstance(Q, Policy):
-        Q = Q.matrix()
-    weights = as_weights(Q, "Q")
-    if weights.shape[0] != lmdp.n:
-        raise ModelError(f"Q has {weights.shape[0]} states, but the model has {lmdp.n}. Give one row per state.")
-    sums = row_sums(weights)
-    wrong = np.flatnonzero(np.abs(sums - 1.0) > ROW_SUM_TOLERANCE)
-    if wrong.size:
-        raise ModelError(
-            f"row {wrong[0]} of Q sums to {sums[wrong[0]]:.10g}, not 1. Q[x] must be the law of the next state from "
-            f"{lmdp.name_of(int(wrong[0]))}. Divide each row by its sum."
-        )
-    return np.asarray(policy_of(lmdp, weights).data)
+    kernel = as_policy_kernel(Q.matrix() if isinstance(Q, Policy) else Q, lmdp)
+    return np.asarray(policy_of(lmdp, kernel).data)
 
 
 def control_cost(P: CSR, entries: Floats) -> Floats:
