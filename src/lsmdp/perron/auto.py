@@ -21,7 +21,7 @@ from lsmdp.perron.problem import Attempt, Method, Problem, exhausted
 
 FIRST_LOOK = 20  # power steps of the first run
 PATIENCE = 400  # power steps that are cheaper than planning the elimination of a large model
-SMALL = 20_000  # states up to which that plan is a matter of milliseconds, and kept
+SMALL = 2_000  # states up to which that plan is a matter of milliseconds
 OPTIMISM = 3.0  # the fast modes go first: the contraction seen early is better than the one that matters
 NEWTON_STEPS = 10  # a typical solve from far away;
 NEWTON_STEPS_NEAR = 2  # and from a gap below
@@ -79,7 +79,8 @@ def _by_cost(problem: Problem, gap: float, rate: float, tol: float) -> list[Meth
         (OPTIMISM * steps * entries, predicted),
         (products * (entries + KRYLOV_BASIS * problem.n), Krylov()),
     ]
-    if (steps > PATIENCE or problem.n <= SMALL) and problem.plan.entries is not None:
+    planned = steps > PATIENCE or problem.n <= SMALL or problem.has_plan
+    if planned and problem.plan.entries is not None:
         costs.append((rounds * problem.plan.flops, Direct()))
     if problem.n <= LIMIT:
         costs.append((rounds * problem.n**3 / 3 / BLAS, Dense()))
