@@ -29,7 +29,7 @@ from lsmdp.arrays import Floats, Ints, as_distribution, mean
 from lsmdp.errors import SpecError
 from lsmdp.learners import Learner, State, pack, unpack
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import REDUCED_STATES, Policy
 from lsmdp.regret import CostRange, Regret, regret
 
 MARKED_STATES = 100_000  # beyond this, the mean costs along the way are not kept
@@ -93,7 +93,7 @@ class Seat:
         before, self.state = self.state, self.learner.observe(lmdp, self.state, c_t)
         self.law = law / law.sum()
         report = self.learner.report(before, self.state)
-        change, ideal_loss, ideal_step = 0.0, float("nan"), float("nan")
+        ideal_loss, ideal_step = float("nan"), float("nan")
         self.upcoming = self.learner.policy(lmdp, self.state)
         divergence, change = kernels.divergence(lmdp.P, u, self.upcoming.v / T)
         if self.ideal:
@@ -148,7 +148,11 @@ def can_idealise(lmdp: LMDP) -> bool:
     """Whether the stationary law of a policy is cheap enough to be computed each round."""
     if lmdp.reversible_law is not None:
         return True
-    return lmdp.n <= 20_000 and lmdp.elimination_plan.entries is not None and lmdp.elimination_plan.flops <= LAW_FLOPS
+    return (
+        lmdp.n <= REDUCED_STATES
+        and lmdp.elimination_plan.entries is not None
+        and lmdp.elimination_plan.flops <= LAW_FLOPS
+    )
 
 
 def start_law(lmdp: LMDP, start: int | str | Floats | None) -> Floats:
@@ -168,14 +172,13 @@ def rounds(
     lmdp: LMDP, learner: Learner, costs: Iterable[Floats], *, start: int | str | Floats | None = None, seed: int = 0
 ) -> Iterator[Round]:
     """One record a round, for one learner."""
-    lmdp.require_irreducible()
-    seat = Seat.take(lmdp, learner, start_law(lmdp, start), 0, seed, can_idealise(lmdp))
-    for t, c_t in enumerate(costs, start=1):
-        yield seat.play(t, c_t)
+    table = Table.lay(lmdp, [learner], start=start, seed=seed)
+    for c_t in costs:
+        yield table.play(c_t)[0]
 
 
 class Tally(NamedTuple):
-    """Sums over the rounds so far, for one learner. ``max_gap`` and ``seconds`` are what they say."""
+    """Sums over the rounds so far, for one learner. ``max_gap`` is the widest certificate; nan: none was claimed."""
 
     loss: float = 0.0
     state_cost: float = 0.0
@@ -183,7 +186,7 @@ class Tally(NamedTuple):
     ideal_loss: float = 0.0
     ideal_regret: float = 0.0
     sampled_loss: float = 0.0
-    max_gap: float = 0.0
+    max_gap: float = float("nan")
     solves: int = 0
     steps: int = 0
     seconds: float = 0.0
@@ -197,7 +200,7 @@ class Tally(NamedTuple):
             self.ideal_loss + row.ideal_loss,
             self.ideal_regret + row.ideal_step,
             self.sampled_loss + row.sampled_loss,
-            max(self.max_gap, row.gap),
+            float(np.fmax(self.max_gap, row.gap)),
             self.solves + (row.steps > 0),
             self.steps + row.steps,
             self.seconds + row.seconds,
@@ -248,8 +251,8 @@ class Table:
 
     def play(self, c_t: Floats) -> list[Round]:
         """The next round, for all learners."""
+        self.seen = self.seen.observe(c_t)  # which also checks it, before anything else has changed
         self.t += 1
-        self.seen = self.seen.observe(c_t)
         rows = [seat.play(self.t, c_t) for seat in self.seats]
         self.tallies = [tally.add(row) for tally, row in zip(self.tallies, rows, strict=True)]
         if is_mark(self.t) and self.lmdp.n <= MARKED_STATES:

@@ -1,4 +1,7 @@
-"""Compiled loops over the states; nothing else in lsmdp may loop over them.
+"""Compiled loops over the states for P and the policies of a value function.
+
+Elimination, the facts of a chain and the searches of a bracket keep theirs beside them; no loop over states is plain
+Python anywhere.
 
 All of them read P once, row by row, as CSR arrays. ``u`` is always a value function in units of the temperature,
 u = v / temperature, and every row is scaled by its own smallest successor value m(x) = min_{P(x,y)>0} u(y), so
