@@ -32,6 +32,7 @@ ORDER = (
     "regret",
     "game",
     "checks",
+    "theory",
     "makers",
     "checkup",
     "sources",

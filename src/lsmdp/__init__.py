@@ -5,6 +5,7 @@
     solution = lsmdp.solve(lmdp, c)                                 # .average_cost, .bounds, .v, .policy
     run = lsmdp.play(lmdp, lsmdp.FollowTheLeader(), costs)          # costs: c_1, c_2, ...
     print(run.regret())
+    print(lsmdp.certify(run))                                       # every statement of the paper, as numbers
 
 Names are imported where they are first used, so that ``import lsmdp`` is quick.
 """
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from lsmdp.perron import Auto, Dense, Direct, Krylov, Power, Solution, solve
     from lsmdp.policy import Policy
     from lsmdp.sources import read_cost, read_model
+    from lsmdp.theory import Certificate, certify
 
 __version__ = "0.1.0"
 
@@ -77,6 +79,7 @@ _HOME = {
     "perron": ("Auto", "Dense", "Direct", "Krylov", "Power", "Solution", "solve"),
     "policy": ("Policy",),
     "sources": ("read_cost", "read_model"),
+    "theory": ("Certificate", "certify"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -113,6 +116,8 @@ __all__ = [  # noqa: RUF022 - grouped by subject
     "Fixed",
     "BeTheLeader",
     "check_learner",
+    "certify",
+    "Certificate",
     "LsmdpError",
     "ModelError",
     "AssumptionError",

@@ -1,0 +1,40 @@
+"""The paper, executed: each definition, lemma, theorem and bound is a function that returns numbers.
+
+    report = lsmdp.certify(run)                       # or lsmdp.certify(lmdp, costs, learners)
+    print(report)                                     # one line per label: left, right, holds
+    report["lem:change"]                              # its certificates, printed and corrected
+
+- :mod:`~lsmdp.theory.certificate`: a statement as numbers;
+- :mod:`~lsmdp.theory.constants`: alpha, tau, L and the others, as explicit upper bounds;
+- :mod:`~lsmdp.theory.trace`: one game, written down round by round (with rows.py, rivals.py and dense.py);
+- :mod:`~lsmdp.theory.statement`: the register of statements;
+- :mod:`~lsmdp.theory.bellman`, :mod:`~lsmdp.theory.lemmas`, :mod:`~lsmdp.theory.regrets`: the statements of the paper;
+- :mod:`~lsmdp.theory.beyond`, :mod:`~lsmdp.theory.examples`: what the paper does not have.
+
+docs/theory.md has the proofs, docs/paper.md the verdicts.
+"""
+
+from lsmdp.theory import bellman, beyond, examples, lemmas, regrets  # in the order of the register
+from lsmdp.theory.certificate import Certificate
+from lsmdp.theory.certify import Certificates, certify
+from lsmdp.theory.constants import Constants, constants
+from lsmdp.theory.statement import STATEMENTS, Statement
+from lsmdp.theory.trace import Claim, Trace, trace
+
+__all__ = [
+    "STATEMENTS",
+    "Certificate",
+    "Certificates",
+    "Claim",
+    "Constants",
+    "Statement",
+    "Trace",
+    "bellman",
+    "beyond",
+    "certify",
+    "constants",
+    "examples",
+    "lemmas",
+    "regrets",
+    "trace",
+]

@@ -1,0 +1,146 @@
+"""All statements about one game."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from lsmdp.arrays import Floats
+from lsmdp.errors import SpecError
+from lsmdp.game import Run, Tally
+from lsmdp.learners import Learner
+from lsmdp.model import LMDP
+from lsmdp.theory.beyond import posteriori_terms, sharp_terms
+from lsmdp.theory.certificate import Certificate, equal
+from lsmdp.theory.statement import STATEMENTS
+from lsmdp.theory.trace import SeatTrace, Trace, trace
+
+
+@dataclass(frozen=True, eq=False)
+class Certificates:
+    """What was found about one game: every statement in every reading, the constants, and the bounds of the run."""
+
+    game: Trace
+    certificates: list[Certificate]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every corrected and new statement that was looked at holds."""
+        return not self.failures
+
+    @property
+    def failures(self) -> list[Certificate]:
+        """Bugs or discoveries."""
+        return [one for one in self.certificates if one.failed]
+
+    def __getitem__(self, label: str) -> list[Certificate]:
+        found = [one for one in self.certificates if one.label == label]
+        if not found:
+            raise KeyError(label)
+        return found
+
+    def bounds(self) -> list[dict[str, Any]]:
+        """For each learner: R' = loss - T lambda_{T+1}, the bound from the run's own numbers, and their ratio."""
+        return [_bound(self.game, seat) for seat in _seats(self.game)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        return {
+            "rounds": self.game.T,
+            "states": self.game.lmdp.n,
+            "temperature": self.game.temperature,
+            "holds": self.holds,
+            **self.game.constants.to_dict(),
+            "a_posteriori": self.bounds(),
+            "certificates": [one.to_dict() for one in self.certificates],
+        }
+
+    def __str__(self) -> str:
+        lines = [str(one) + (f" [{one.about}]" if one.about else "") for one in self.certificates]
+        return "\n".join([f"{self.game.T:,} rounds; {self.game.constants}", *lines])
+
+
+def certify(
+    game: Run | LMDP,
+    costs: Iterable[Floats] | None = None,
+    learners: Learner | Sequence[Learner] = (),
+    *,
+    start: int | str | Floats | None = None,
+    search: bool = True,
+    exact: bool = True,
+    watch: Callable[[int], None] | None = None,
+) -> Certificates:
+    """Check every statement on a run that was played, or on a model and costs.
+
+    The statements of the paper are about follow the leader with exact leaders, which is played along whoever else
+    plays. ``search`` looks for a better fixed policy than the last leader, on games that are small enough. ``exact``
+    False leaves out what takes more than a few passes over P a round.
+    """
+    if isinstance(game, Run):
+        return _certify_run(game, search, exact, watch)
+    if costs is None:
+        raise SpecError("certify needs costs beside a model: an array of rounds x states, or a cost sequence.")
+    players = list(learners) if isinstance(learners, Sequence) else [learners]
+    return _look(trace(game, costs, players, start=start, search=search, exact=exact, watch=watch), [])
+
+
+def _certify_run(run: Run, search: bool, exact: bool, watch: Callable[[int], None] | None) -> Certificates:
+    if not getattr(run.costs, "replayable", True):
+        raise SpecError(
+            "the costs of this run came from standard input and cannot be read again. Play them from a file."
+        )
+    seats = [seat for seat in run.table.seats if not hasattr(seat.learner, "foresee")]
+    players = [seat.learner for seat in seats]
+    costs = _First(run.costs, run.rounds)
+    game = trace(run.lmdp, costs, players, start=run.table.start, search=search, exact=exact, watch=watch)
+    tallies = [run.learners[learner.name] for learner in players]
+    return _look(game, [_replayed(game, seat, tally) for seat, tally in zip(game.seats, tallies, strict=True)])
+
+
+@dataclass(frozen=True, eq=False)
+class _First:
+    """The rounds that were played."""
+
+    costs: Any
+    T: int
+    replayable: bool = True
+
+    def __iter__(self) -> Any:
+        return islice(iter(self.costs), self.T)
+
+
+def _look(game: Trace, replays: list[Certificate]) -> Certificates:
+    found = list(replays)
+    for one in STATEMENTS.values():
+        if one.per_learner:
+            found += [made for seat in _seats(game) for made in one.certify(game, seat)]
+        elif not one.standalone:
+            found += one.certify(game)
+    assumptions = [one for one in found if one.kind == "assumption"]
+    return Certificates(game, assumptions + [one for one in found if one.kind != "assumption"])
+
+
+def _seats(game: Trace) -> list[SeatTrace]:
+    return [game.ftl, *game.seats]
+
+
+def _replayed(game: Trace, seat: SeatTrace, tally: Tally) -> Certificate:
+    """The loss on record is the loss of the replay, in units of the temperature."""
+    size = 1.0 + abs(seat.loss) + float(np.max(seat.rows.span_v))
+    recorded = tally.loss / game.temperature
+    return equal("new:replay", "new", recorded, seat.loss, tolerance=game.noise * size * game.T, about=seat.name)
+
+
+def _bound(game: Trace, seat: SeatTrace) -> dict[str, Any]:
+    """R' and its bound; a ratio where R' is positive."""
+    excess = seat.loss - game.T * float(game.leader.average_cost[-1])
+    found: dict[str, Any] = {"learner": seat.name, "excess": excess}
+    for way, sums in (("spans", posteriori_terms(game, seat)), ("means", sharp_terms(game, seat))):
+        terms = {name: float(sum_[-1]) for name, sum_ in sums.items()}
+        bound = sum(terms.values())
+        found[way] = {"bound": bound, "ratio": bound / excess if excess > 0.0 else None, "terms": terms}
+    return found

@@ -1,0 +1,83 @@
+"""What is written down of each round. Row [t-1] holds round t; names that end in _at are states."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class LeaderRows(NamedTuple):
+    """About the leader of round t = 1, ..., T + 1, for the cost c_bar_t. Names that end in _at are states."""
+
+    gap: Any
+    average_cost: Any
+    lowest_cost: Any
+    highest_cost: Any
+    span_v: Any
+    bellman: Any  # max |v + lambda - c - KL - Qv|
+    bellman_at: Any
+    linear: Any  # max |log z - (lambda - c + log Pz)|
+    linear_at: Any
+    formula: Any  # max |Q - P z / Pz|
+    formula_at: Any
+    exponential: Any  # max |log Q - log P - (lambda - c(x) - v(y) + v(x))|
+    exponential_at: Any
+    cost_of_measure: Any  # f(pi; c_bar)
+    imbalance: Any  # the worst violation of eq:statdist
+    imbalance_at: Any
+    kl_max: Any  # max KL(Q||P)
+    kl_max_at: Any
+    kl: Any  # KL(Q||P) where it is nearest to its bound,
+    kl_bound: Any  # min(span(v)^2 / 8, span(v) + lambda - c(x))
+    kl_at: Any
+    rise: Any  # v(x) - v(y) for the pair where it is nearest to its bound,
+    rise_bound: Any  # (max c - lambda) E_x[T_y]
+    rise_from: Any
+    rise_to: Any
+    dual_gradient: Any
+    dual_gradient_printed: Any
+    a: Any  # a(Q)
+    sensitivity: Any  # Lambda(Q)
+
+
+class StepRows(NamedTuple):
+    """Between round t and round t + 1, t = 1, ..., T."""
+
+    change_v: Any  # span(v_{t+1} - v_t)
+    change_c: Any  # span(c_bar_{t+1} - c_bar_t)
+    change_c_max: Any  # max |c_bar_{t+1} - c_bar_t|
+    spread: Any  # span(c_t - c_bar_t)
+    change_q: Any  # max_x |Q_{t+1} - Q_t|_1
+    change_q_at: Any
+    change_mu: Any
+    ideal: Any  # f(pi_t; c_t)
+    ideal_next: Any  # f(pi_{t+1}; c_t)
+    ideal_form: Any  # mu_t.(c_t + lambda_t - c_bar_t)
+    difference: Any  # eq:lpidiff, corrected
+    difference_printed: Any
+    forward: Any  # mu_t.KL(Q_t || Q_{t+1})
+    backward: Any  # mu_{t+1}.KL(Q_{t+1} || Q_t)
+    bregman: Any  # B_R(pi_{t+1} | pi_t), by its definition
+    pinsker: Any  # 1/2 mu_{t+1}.|Q_{t+1} - Q_t|_1^2
+    slope: Any  # |grad f(pi_t; c_t) . (pi_{t+1} - pi_t)|
+    curvature: Any  # the second derivative of f in the same direction
+    variance: Any  # sigma^2(pi_t) for the cost c_t
+
+
+class SeatRows(NamedTuple):
+    """About one learner in round t, with the policy Q_t and the exact law p_t of its state."""
+
+    loss: Any  # p_t.(c_t + KL(Q_t||P))
+    distance: Any  # |p_t - mu*_t|_1
+    gain: Any  # (p_t - mu*_t).(c_t - c_bar_t)
+    boundary: Any  # (p_t - p_{t+1}).v*_t
+    drift: Any  # p_t.(v*_t - v*_{t-1}), where that difference has the minimum 0
+    boundary_own: Any  # (p_t - p_{t+1}).v_t
+    residual: Any  # p_t.r_t - lambda_t, r_t = B v_t - v_t
+    gap: Any  # span(r_t)
+    error: Any  # span(v_t - v*_t)
+    span_v: Any
+    span_next: Any  # span(B v_t)
+    divergence: Any  # p_t.KL(Q_t || Q*_t)
+    ideal: Any  # f(pi_t; c_t) with the learner's own measure
+    to_next: Any  # mu_t.KL(Q_t || Q*_{t+1})
+    to_leader: Any  # mu_t.KL(Q_t || Q*_t)

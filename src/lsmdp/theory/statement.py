@@ -1,0 +1,71 @@
+"""The register of statements: one function per label of the paper, and per result that it does not have.
+
+Each function carries what the paper says, whether that is so, and what holds; docs/paper.md is written from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Literal
+
+from lsmdp.theory.certificate import Certificate, Kind, Reading, left_out
+from lsmdp.theory.trace import SeatTrace, Trace
+
+Verdict = Literal["true", "false", "typo", "true against Q_{T+1}, false as stated", "an assumption", "new"]
+Check = Callable[..., Certificate]
+
+OUTSIDE = "the paper has costs in [0, 1] at temperature 1"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A label, what is printed under it, whether that is true, what holds, and the function that checks both."""
+
+    label: str
+    printed: str  # empty for what the paper does not have
+    verdict: Verdict
+    holds: str
+    check: Check
+    per_learner: bool = False
+    standalone: bool = False  # an example of its own, not about a given game
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """What there is to check."""
+        return ("printed", "corrected") if self.printed else ("new",)
+
+    def certify(self, game: Trace, seat: SeatTrace | None = None) -> list[Certificate]:
+        """The statement about a game in all its readings."""
+        arguments = (game,) if seat is None else (game, seat)
+        return [self.check(*arguments, reading=reading) for reading in self.readings]
+
+
+STATEMENTS: dict[str, Statement] = {}
+
+
+def statement(
+    label: str,
+    printed: str,
+    verdict: Verdict,
+    holds: str,
+    *,
+    kind: Kind = "bound",
+    per_learner: bool = False,
+    standalone: bool = False,
+) -> Callable[[Check], Check]:
+    """Enter a function into the register."""
+
+    def enter(check: Check) -> Check:
+        @wraps(check)
+        def careful(*arguments: object, reading: Reading | None = None, **options: object) -> Certificate:
+            chosen: Reading = reading or ("corrected" if printed else "new")
+            if chosen == "printed" and not (standalone or getattr(arguments[0], "paper_setting", True)):
+                return left_out(label, chosen, OUTSIDE, kind=kind)
+            return check(*arguments, reading=chosen, **options)
+
+        STATEMENTS[label] = Statement(label, printed, verdict, holds, careful, per_learner, standalone)
+        return careful
+
+    return enter
