@@ -9,7 +9,7 @@ look equal, also to colour-blind eyes and on grey prints. Without colours, a cel
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lsmdp.game import Table as GameTable
     from lsmdp.perron import Solution
     from lsmdp.runs import Spec
+    from lsmdp.theory import Certificate, Certificates
 
 RAMP = " .:-=+*%@"
 WALL = "#"
@@ -129,6 +130,82 @@ def _figure(value: float | None) -> str:
     return f"{value:,.4f}" if abs(value) < 1e6 else f"{value:.8g}"
 
 
+def certificate_report(found: Certificates) -> Group:
+    """Each label with both sides and a verdict, as printed and as corrected; then the bounds of the run itself."""
+    game = found.game
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for name in ("label", "reading", "left", "", "right", "verdict"):
+        table.add_column(name, justify="right" if name in ("left", "right") else "left", no_wrap=True)
+    table.add_column("where it is tightest", overflow="fold")
+    last = ""
+    for reading, one in _readings(found.certificates):
+        table.add_row("" if one.label == last else one.label, reading, *_figures_of(one), Text(one.where))
+        last = one.label
+    parts: list[Any] = [
+        Text(f"{game.T:,} rounds on {game.lmdp.n:,} states, in units of the temperature", "bold"),
+        Text("The game is follow the leader with exact leaders, unless a learner is named."),
+        table,
+        Text(f"constants: {game.constants}"),
+        *(Text(f"{name}: {why}") for name, why in game.constants.left_out.items()),
+        Text("\nbounds on loss - T lambda from the run itself", "bold"),
+        _run_bounds(found),
+        Text(_verdict(found)),
+    ]
+    return Group(*parts)
+
+
+def _readings(certificates: Sequence[Certificate]) -> Iterator[tuple[str, Certificate]]:
+    """One by one; a corrected statement that comes to the same as the printed one before it stands for both."""
+    for before, one, after in zip([None, *certificates], certificates, [*certificates[1:], None], strict=False):
+        if not (one.reading == "printed" and _alike(one, after)):
+            both = before is not None and before.reading == "printed" and _alike(before, one)
+            yield ("both" if both else one.about or one.reading), one
+
+
+def _alike(one: Certificate, other: Certificate | None) -> bool:
+    if other is None:
+        return False
+    mine, its = one.to_dict(), other.to_dict()
+    return all(mine[name] == its[name] for name in ("label", "left", "right", "holds", "where"))
+
+
+def _figures_of(one: Certificate) -> tuple[Text, ...]:
+    if one.holds is None:
+        return Text(), Text(), Text(), Text("left out", "dim")
+    left, right = one.figures
+    sign = "=" if one.kind == "identity" else "<="
+    if one.holds:
+        verdict = Text("says nothing", "dim") if right == float("inf") else Text("holds", "green")
+    else:
+        verdict = Text("FAILS", "bold red" if one.failed else "yellow")
+    return Text(f"{left:.4g}"), Text(sign), Text(f"{right:.4g}"), verdict
+
+
+def _run_bounds(found: Certificates) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    columns = ("learner", "loss - T lambda", "by spans", "ratio", "by means", "ratio")
+    for name in columns:
+        table.add_column(name, justify="left" if name == "learner" else "right")
+    for row in found.bounds():
+        ways = [row["spans"], row["means"]]
+        figures = [text for way in ways for text in (_figure(way["bound"]), _figure(way["ratio"]))]
+        table.add_row(row["learner"], _figure(row["excess"]), *figures)
+    return table
+
+
+def _verdict(found: Certificates) -> str:
+    ours = [one for one in found.certificates if one.reading != "printed" and one.kind != "assumption"]
+    looked = [one for one in ours if one.holds is not None]
+    printed = [one for one in found.certificates if one.reading == "printed" and one.holds is False]
+    if found.failures:
+        names = ", ".join(dict.fromkeys(one.label for one in found.failures))
+        return f"FAILED: {names}. A corrected statement does not hold: that is a bug, or a discovery. Please report it."
+    return (
+        f"All {len(looked)} corrected and new statements that were looked at hold ({len(ours) - len(looked)} were left "
+        f"out); {len(printed)} fail as printed. docs/paper.md lists the statements, docs/theory.md has the proofs."
+    )
+
+
 class Progress:
     """Watches a game: a bar on a terminal, a line every few seconds elsewhere, on stderr."""
 
@@ -150,19 +227,21 @@ class Progress:
 
     def __call__(self, table: GameTable, rounds: int | None) -> None:
         """Look at the table after a round, of so many if that is known."""
+        self.tick(table.t, rounds, lambda rate: _described(table, rounds, rate))
+
+    def tick(self, t: int, rounds: int | None, describe: Callable[[float], str]) -> None:
+        """Round t is done; ``describe`` is asked for words now and then, and told the rounds a second."""
         now = time.perf_counter()
         if not self._began:
-            self._began, self._first, self._due = now, table.t, now + self._pause
-            self._bar.add_task(_described(table, rounds, 0.0), total=rounds, completed=table.t)
-        elif now >= self._due or (table.t == rounds and not self._bar.disable):
+            self._began, self._first, self._due = now, t, now + self._pause
+            self._bar.add_task(describe(0.0), total=rounds, completed=t)
+        elif now >= self._due or (t == rounds and not self._bar.disable):
             self._due = now + self._pause
-            self._update(table, rounds, (table.t - self._first) / (now - self._began))
-
-    def _update(self, table: GameTable, rounds: int | None, rate: float) -> None:
-        if self._bar.disable:
-            self._console.print(f"{_described(table, rounds, rate)}{_time_left(table, rounds, rate)}", soft_wrap=True)
-        else:
-            self._bar.update(self._bar.task_ids[0], completed=table.t, description=_described(table, rounds, rate))
+            rate = (t - self._first) / (now - self._began)
+            if self._bar.disable:
+                self._console.print(f"{describe(rate)}{_time_left(t, rounds, rate)}", soft_wrap=True)
+            else:
+                self._bar.update(self._bar.task_ids[0], completed=t, description=describe(rate))
 
 
 def _described(table: GameTable, rounds: int | None, rate: float) -> str:
@@ -185,8 +264,8 @@ def _standing(table: GameTable) -> tuple[str, list[float]]:
     return "mean loss", [loss / table.t for loss in losses]
 
 
-def _time_left(table: GameTable, rounds: int | None, rate: float) -> str:
-    return "" if rounds is None or rounds == table.t else f", {(rounds - table.t) / rate:,.0f} s left"
+def _time_left(t: int, rounds: int | None, rate: float) -> str:
+    return "" if rounds is None or rounds == t else f", {(rounds - t) / rate:,.0f} s left"
 
 
 def pictures(console: Console, lmdp: LMDP, functions: Mapping[str, Floats]) -> Table:

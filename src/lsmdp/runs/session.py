@@ -79,13 +79,21 @@ def resume(
 
 
 def load(path: str | PathLike[str]) -> Run:
-    """The run in a folder, as far as it was played. Its kernel and costs are read, but nothing is played."""
+    """The run in a folder, as far as it was played. Its kernel and costs are read, but nothing is played.
+
+    Inputs that have changed since are refused: what the folder says would not be about them.
+    """
     folder = Folder(Path(path))
     folder.require_run()
     saved = folder.checkpoint()
     if saved is None:
         raise SpecError(f'"{path}" holds a run of which no round was saved yet. Go on with it with --resume.')
     game = _Game.lay(folder.spec())
+    if different := _changed_inputs(folder, game, saved):
+        raise SpecError(
+            f'"{path}" was played on other inputs: they differ in {", ".join(different)}. Bring back the files as they '
+            "were, or play again with another --out."
+        )
     _Keeper(folder, game.table).restore(saved)
     return game.run()
 
@@ -229,14 +237,21 @@ def _how_to_go_on(folder: Folder, game: _Game, saved: int) -> str:
     return f"{kept} Go on with: {game.spec.command(folder.path)}"
 
 
-def _require_same_run(folder: Folder, there: Spec, game: _Game, saved: dict[str, Any] | None) -> None:
-    """Raise unless the rounds in the folder are those that this game would have played."""
+def _changed_inputs(folder: Folder, game: _Game, saved: dict[str, Any] | None) -> list[str]:
+    """Which of the kernel and the costs are not those of the rounds in the folder."""
     old, new = folder.manifest(), manifest(game.spec, game.table.lmdp, game.costs)
-    different = differences(there, game.spec)
+    different = []
     if old.get("kernel") != new["kernel"]:
         different.append(hash_difference("kernel", old, new))
     if old.get("costs") != new["costs"] and not _same_past(folder, game.costs, saved):
         different.append(hash_difference("costs", old, new))
+    return different
+
+
+def _require_same_run(folder: Folder, there: Spec, game: _Game, saved: dict[str, Any] | None) -> None:
+    """Raise unless the rounds in the folder are those that this game would have played."""
+    old, new = folder.manifest(), manifest(game.spec, game.table.lmdp, game.costs)
+    different = differences(there, game.spec) + _changed_inputs(folder, game, saved)
     if different:
         raise SpecError(
             f'"{folder.path}" holds another run, which differs in {", ".join(different)}. Ask for the same, or '

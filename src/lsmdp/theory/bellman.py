@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from lsmdp.arrays import Floats, Ints
+from lsmdp.chain import period
 from lsmdp.theory.certificate import Certificate, Reading, at_most, equal, left_out
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import Trace
@@ -42,15 +43,15 @@ def _residual(game: Trace, label: str, reading: Reading, size: Floats, at: Float
     kind="assumption",
 )
 def ass_irred(game: Trace, *, reading: Reading) -> Certificate:
-    """Printed: the expected hitting times are at most H. Corrected: some power H of P is positive."""
-    H, known = game.constants.primitivity_index, game.constants.left_out.get("primitivity_index", "")
-    if known and not known.startswith("none exists"):
-        return left_out("ass:irred", reading, known, kind="assumption")
-    if reading == "printed":
-        return at_most("ass:irred", reading, game.constants.hitting_time, H, kind="assumption", places=known or None)
-    return at_most(
-        "ass:irred", reading, H, np.finfo(np.float64).max, kind="assumption", places=known or f"P^{H:.0f} > 0"
-    )
+    """Printed: the expected hitting times are at most H. Corrected: the period is 1 (P irreducible is asked for)."""
+    found = game.constants
+    H, unknown = found.primitivity_index, found.left_out.get("primitivity_index", "")
+    if reading == "corrected":
+        place = "" if unknown else f"P^{H:.0f} > 0"
+        return at_most("ass:irred", reading, period(game.lmdp.P), 1.0, kind="assumption", places=place)
+    if unknown:
+        return left_out("ass:irred", reading, unknown, kind="assumption")
+    return at_most("ass:irred", reading, found.hitting_time, H, kind="assumption")
 
 
 @statement(
@@ -63,8 +64,12 @@ def ass_irred(game: Trace, *, reading: Reading) -> Certificate:
 def ass_ergod(game: Trace, *, reading: Reading) -> Certificate:
     """The Dobrushin coefficient is below 1; printed without the 1/2."""
     a = game.constants.a
+    if a == 1.0 and game.constants.how["a"] != "exact":
+        return left_out("ass:ergod", reading, "too many pairs of states to compare", kind="assumption")
     below = math.nextafter(1.0, 0.0)
-    return at_most("ass:ergod", reading, 2.0 * a if reading == "printed" else a, below, kind="assumption")
+    place = "two states have no common successor" if a == 1.0 else ""
+    left = 2.0 * a if reading == "printed" else a
+    return at_most("ass:ergod", reading, left, below, kind="assumption", places=place)
 
 
 @statement(

@@ -21,6 +21,7 @@ import math
 import numpy as np
 
 from lsmdp.arrays import Floats
+from lsmdp.errors import SpecError
 from lsmdp.learners import TrackTheLeader
 from lsmdp.theory.certificate import Certificate, Reading, at_most, equal, left_out, times
 from lsmdp.theory.lemmas import ALL_PAIRS
@@ -290,11 +291,12 @@ def error_by_gap(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certifica
     "new",
     "N Bellman steps a round: R' <= (C^2 L^3 + C^2 L^2/2 + 2 C L + C L (C L + 2) A_N) (1 + log T) + 2 C L",
     per_learner=True,
+    only=TrackTheLeader,
 )
 def tracking(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
     """Theorem 2, with L of the policies that the game has met; A_N = sum_{j>=1} a_{jN} <= L - 1."""
     if not isinstance(seat.learner, TrackTheLeader):
-        return left_out("new:tracking", reading, "about tracking only", about=seat.name)
+        raise SpecError(f"new:tracking is about TrackTheLeader, not {seat.name}.")
     found = game.met(seat)
     if not math.isfinite(found.L):
         return left_out("new:tracking", reading, found.left_out.get("L", UNKNOWN), about=seat.name)
@@ -369,19 +371,19 @@ def posteriori_sharp(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certi
     "new:posteriori/2",
     "",
     "new",
-    "Rbar_T <= sum Lambda'_t^2 span(c_t - c_bar_t)^2 / (8 t), Lambda'_t the constant of new:sensitivity",
+    "Rbar_T <= sum Lambda'_t^2 span(c_t - c_bar_t)^2 / (8 t), with the constants Lambda'_t of new:sensitivity",
 )
 def posteriori_idealised(game: Trace, *, reading: Reading) -> Certificate:
     """The idealised regret by the spread of the costs and one sensitivity constant a round.
 
-    Where the change of v is too large for new:sensitivity, L takes its place.
+    Where the change of v is too large for new:sensitivity, the change itself takes the place of its bound.
     """
     steps, Lambda = game.steps, game.leader.sensitivity[:-1]
     if np.isnan(Lambda).any():
         return left_out("new:posteriori/2", reading, ALL_PAIRS)
     shrink = 1.0 - Lambda * steps.change_v / 4
-    constant = np.where(shrink > 0.0, Lambda / np.where(shrink > 0.0, shrink, 1.0), game.constants.L)
-    right = np.cumsum(times(constant**2, steps.spread**2) / (8.0 * game.rounds))
+    change = np.where(shrink > 0.0, Lambda * steps.change_c / np.where(shrink > 0.0, shrink, 1.0), steps.change_v)
+    right = np.cumsum(game.rounds * change**2 / 8)
     tolerance = round_errors(game) + times(np.max(game.rounds * game.gaps), right)
     return at_most("new:posteriori/2", reading, _idealised(game), right, tolerance=tolerance, rounds=game.rounds)
 

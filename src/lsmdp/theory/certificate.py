@@ -151,7 +151,7 @@ def _certificate(
     spare = np.where(known, slack + allowed, -np.inf)
     tightest = int(_strain(left, right, allowed, spare, kind).argmax())
     where = [] if rounds is None or left.size == 1 else [f"round {int(rounds[tightest]):,}"]
-    if places is not None:
+    if places:
         where.append(str(places if isinstance(places, str) else places[tightest]))
     return Certificate(
         label=label,

@@ -30,6 +30,11 @@ class Statement:
     check: Check
     per_learner: bool = False
     standalone: bool = False  # an example of its own, not about a given game
+    only: type | None = None  # the kind of learner that it is about
+
+    def concerns(self, seat: SeatTrace) -> bool:
+        """Whether it is about this learner."""
+        return self.only is None or isinstance(seat.learner, self.only)
 
     @property
     def readings(self) -> tuple[Reading, ...]:
@@ -54,6 +59,7 @@ def statement(
     kind: Kind = "bound",
     per_learner: bool = False,
     standalone: bool = False,
+    only: type | None = None,
 ) -> Callable[[Check], Check]:
     """Enter a function into the register."""
 
@@ -65,7 +71,7 @@ def statement(
                 return left_out(label, chosen, OUTSIDE, kind=kind)
             return check(*arguments, reading=chosen, **options)
 
-        STATEMENTS[label] = Statement(label, printed, verdict, holds, careful, per_learner, standalone)
+        STATEMENTS[label] = Statement(label, printed, verdict, holds, careful, per_learner, standalone, only)
         return careful
 
     return enter

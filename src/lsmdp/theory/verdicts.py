@@ -117,7 +117,7 @@ def _look(game: Trace, replays: list[Certificate]) -> Certificates:
     found = list(replays)
     for one in STATEMENTS.values():
         if one.per_learner:
-            found += [made for seat in _seats(game) for made in one.certify(game, seat)]
+            found += [made for seat in _seats(game) if one.concerns(seat) for made in one.certify(game, seat)]
         elif not one.standalone:
             found += one.certify(game)
     assumptions = [one for one in found if one.kind == "assumption"]
