@@ -25,7 +25,8 @@ from lsmdp.policy import Policy
 from lsmdp.regret.bracket import bracket
 from lsmdp.regret.comparators import control_cost, policy_entries
 
-SEARCH_WORK = 3e7  # rounds times moves up to which a better policy is looked for
+SEARCH_NUMBERS = 2**24  # rounds times states up to which a better policy is looked for
+SEARCH_WORK = 2e9  # operations of about a nanosecond that it may take
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +66,8 @@ def meet(
     if not costs.possible:
         return []
     known = dict(policies)
-    if search and costs.T * lmdp.nnz <= SEARCH_WORK:
-        found = bracket(lmdp, costs, start, known)
+    if search and costs.T * lmdp.n <= SEARCH_NUMBERS:
+        found = bracket(lmdp, costs, start, known, work=SEARCH_WORK)
         known["best found"] = found.best_policy
     log_star = log_entries(lmdp.P, v)
     walks = [_Walk(name, lmdp, Q, start, log_star) for name, Q in known.items()]

@@ -21,7 +21,7 @@ computed in all rounds of small models, in the marked rounds 1, 2, 5, 10, 20, ..
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,6 +95,7 @@ class Trace:
     constants: Constants
     rivals: list[Rival]
     paper_setting: bool  # costs in [0, 1] in units of the temperature
+    _met: dict[str, Constants] = field(default_factory=dict, repr=False)
 
     @property
     def rounds(self) -> Ints:
@@ -124,12 +125,15 @@ class Trace:
 
     def met(self, seat: SeatTrace) -> Constants:
         """The constants of the policies that this game has met, the learner's and the leaders'."""
-        spans = (self.leader.span_v, seat.rows.span_v, seat.rows.span_next)
-        return constants_of_run(self.lmdp, self.constants, max(float(span.max()) for span in spans))
+        if seat.name not in self._met:
+            spans = (self.leader.span_v, seat.rows.span_v, seat.rows.span_next)
+            largest = max(float(span.max()) for span in spans)
+            self._met[seat.name] = constants_of_run(self.lmdp, self.constants, largest)
+        return self._met[seat.name]
 
     def with_constants(self, **changes: Any) -> Trace:
         """The same game judged by other constants."""
-        return replace(self, constants=replace(self.constants, **changes))
+        return replace(self, constants=replace(self.constants, **changes), _met={})
 
 
 def trace(
