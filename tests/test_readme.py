@@ -13,19 +13,20 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
     printed = capsys.readouterr().out
     assert "certified" in printed
     assert "regret after 200 rounds" in printed
+    assert "lem:change, printed" in printed
     assert names["state"].t == 200
 
 
 def test_the_commands_of_the_readme_exist(run: object) -> None:
     commands = set(re.findall(r"^ {4}lsmdp (\w+)", README, flags=re.MULTILINE))
-    assert {"check", "solve", "play", "show"} <= commands
+    assert {"check", "solve", "play", "show", "certify"} <= commands
     for command in commands:
         assert run(command, "--help").exit_code == 0
 

@@ -6,7 +6,7 @@ with kappa = 0 in the paper; kappa > 0 counts that many rounds of zero cost befo
 
 Each round is solved only to a certified gap gap_t <= min(tolerance, 0.1/t), from the last round's v on. This
 schedule is part of the algorithm: an approximate leader with gap_t = O(1/t) still has regret O(log T) (an error e_t in
-v_t adds at most (L/2 + 3) span(e_t) with span(e_t) <= L gap_t), and a fixed tolerance would not.
+v_t adds at most (L/2 + 1) span(e_t) with span(e_t) <= L gap_t, new:approximate), and a fixed tolerance would not.
 """
 
 from __future__ import annotations
