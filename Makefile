@@ -9,7 +9,7 @@ PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test browser lint bench clean
 
 help: ## show this list
 	@echo 'lsmdp: linearly solvable MDPs. Commands (PYTHON=/path/to/python3 chooses the interpreter):'
@@ -18,8 +18,16 @@ help: ## show this list
 demo: $(VENV)/.installed ## install into .venv, solve a built-in map and show the answer
 	@$(VENV)/bin/lsmdp demo
 
-test: $(VENV)/.developing ## install with the developers' tools, then run every test
+test: $(VENV)/.developing browser ## install with the developers' tools, then run every test
 	@$(RUN) -m pytest -n auto
+
+# The page of a run is tested in a real browser. Where there is none and we may, the system's Chromium is installed;
+# elsewhere the tests that want it say so.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+	  command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
+	  echo 'Installing Chromium for the tests of the page ...' && \
+	  apt-get update -qq >/dev/null 2>&1; apt-get install -y -qq chromium >/dev/null 2>&1; } || true
 
 lint: $(VENV)/.developing ## style (ruff check, ruff format) and types (mypy --strict)
 	@$(RUN) -m ruff check .

@@ -38,6 +38,7 @@ ORDER = (
     "sources",
     "runs",
     "terminal",
+    "report",
     "cli",
 )
 LONGEST_FILE = 500

@@ -11,11 +11,11 @@ Data goes to stdout, complaints to stderr as ``ModelError: ...``; with ``--json`
 Everything heavy is imported inside the commands, so that ``lsmdp --help`` is quick.
 """
 
-from lsmdp.cli import games, paper, single
+from lsmdp.cli import games, pages, paper, single
 from lsmdp.cli.base import app
 from lsmdp.cli.single import DEMO_COST, DEMO_MAP
 
-__all__ = ["DEMO_COST", "DEMO_MAP", "app", "games", "main", "paper", "single"]
+__all__ = ["DEMO_COST", "DEMO_MAP", "app", "games", "main", "pages", "paper", "single"]
 
 
 def main() -> None:

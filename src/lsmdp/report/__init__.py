@@ -1,0 +1,56 @@
+"""A run folder becomes a page: one file, nothing to install, nothing asked of any network.
+
+The page is written by hand: charts as SVG, the map on a canvas, about 300 lines of JavaScript. A plotting library would
+be ten times the size of the data, and has no map that moves.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from importlib.resources import files
+from pathlib import Path
+
+from lsmdp import __version__
+from lsmdp.errors import SpecError
+from lsmdp.report.story import Watch, story
+from lsmdp.runs import Folder, load
+from lsmdp.runs.folder import atomic
+
+__all__ = ["page", "write_page"]
+
+
+def write_page(path: Path, out: Path | None = None, watch: Watch | None = None) -> Path:
+    """Write the page of the run in a folder, into the folder unless another place is named; returns where it is."""
+    target = path / "report.html" if out is None else out
+    if target.is_dir():
+        raise SpecError(f'"{target}" is a folder. Name a file with --out, for example {target / "report.html"}.')
+    text = page(Folder(path), watch)
+    with atomic(target) as stream:
+        stream.write(text.encode())
+    return target
+
+
+def _nobody(_what: str, _t: int) -> None:
+    """Watches nothing."""
+
+
+def page(folder: Folder, watch: Watch | None = None) -> str:
+    """The page as text."""
+    folder.require_run()
+    if not folder.is_finished:
+        raise SpecError(f'"{folder.path}" is not finished. Go on with: {folder.spec().command(folder.path)}')
+    found = story(folder, load(folder.path), watch or _nobody)
+    here = files("lsmdp.report")
+    parts = {
+        "title": html.escape(f"{found['headline']} · lsmdp"),
+        "css": (here / "page.css").read_text(encoding="utf-8"),
+        "js": (here / "page.js").read_text(encoding="utf-8"),
+        "version": __version__,
+        # "<" would let a label end the script element
+        "data": json.dumps(found, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
+    }
+    text = (here / "page.html").read_text(encoding="utf-8")
+    for name, content in parts.items():
+        text = text.replace("{{" + name + "}}", content, 1)
+    return text
