@@ -60,7 +60,7 @@ def test_a_run_folder_is_replayed_and_certified(run: Run, tmp_path: Path) -> Non
     assert run("play", "ring:6", "--costs", "binary", *options, "--out", str(folder)).exit_code == 0
     done = run("certify", str(folder), "--json", "--quiet")
     assert done.exit_code == 0
-    replayed = [one for one in json.loads(done.stdout)["certificates"] if one["label"] == "new:replay"]
+    replayed = [one for one in json.loads(done.stdout)["certificates"] if one["label"] == "run:replay"]
     assert [one["about"] for one in replayed] == ["ftl", "track", "passive"]
     assert all(one["holds"] for one in replayed)
     summary = json.loads((folder / "summary.json").read_text())
@@ -153,7 +153,7 @@ def test_a_periodic_chain_is_certified_with_what_it_has() -> None:
 def test_python_takes_a_run_one_learner_or_several() -> None:
     lmdp, costs = lsmdp.ring(5), np.random.default_rng(0).random((8, 5))
     run = lsmdp.play(lmdp, [lsmdp.FollowTheLeader(), lsmdp.BeTheLeader()], costs)
-    assert [one.about for one in lsmdp.certify(run)["new:replay"]] == ["ftl"]  # the clairvoyant one is left aside
+    assert [one.about for one in lsmdp.certify(run)["run:replay"]] == ["ftl"]  # the clairvoyant one is left aside
     assert lsmdp.certify(lmdp, costs, lsmdp.TrackTheLeader()).holds
     with pytest.raises(KeyError):
         lsmdp.certify(lmdp, costs)["lem:nothing"]

@@ -3,6 +3,7 @@
 Each family is a passive dynamics P:
 
     grid          stay with probability lazy, else move to one of the d open neighbours, (1 - lazy)/d each
+    museum        the same on a floor plan with walls, src/lsmdp/maps/museum.map
     ring          x -> x + 1 with probability drift, x -> x and x -> x - 1 with (1 - drift)/2 each (mod n)
     random_graph  x -> x, x -> s(x) along a random cycle s through all states, and x -> other random states
     sticky        [[1 - eps, eps], [eps, 1 - eps]]: span v grows like log(1/eps), the stress test of lem:vbound
@@ -16,6 +17,8 @@ the self-loops make it aperiodic. They depend on their arguments and seed alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from importlib.resources import files
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -70,6 +73,13 @@ def grid(rows: int, cols: int, walls: Any = None, lazy: float = 0.2, temperature
         positions=np.argwhere(is_open),
         name=f"grid:{rows}x{cols}",
     )
+
+
+def museum(temperature: float = 1.0) -> LMDP:
+    """A lazy random walk in a museum: galleries, a corridor, two wings, a hall with columns, and an entrance."""
+    drawn = (files("lsmdp") / "maps" / "museum.map").read_text(encoding="ascii").split("map\n", 1)[1].splitlines()
+    walls = [[cell == "@" for cell in line] for line in drawn]
+    return replace(grid(len(walls), len(walls[0]), walls, temperature=temperature), name="museum")
 
 
 def ring(n: int, drift: float = 1 / 3, temperature: float = 1.0) -> LMDP:

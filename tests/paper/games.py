@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from hypothesis import settings
+from hypothesis import strategies as st
 
 import lsmdp
-from lsmdp.theory import Trace, trace
-from lsmdp.theory.trace import Leader, certified
+from lsmdp.learners import Learner, learner_by_name
+from lsmdp.theory import STATEMENTS, Certificate, Trace, trace
+from lsmdp.theory.trace import Leader, SeatTrace, certified
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,9 +29,11 @@ class Game(NamedTuple):
     start: int
     rivals: dict[str, Floats]
 
-    def record(self, *learners: lsmdp.learners.Learner, leader: Leader = certified) -> Trace:
+    def record(self, *learners: Learner, leader: Leader = certified) -> Trace:
         """Everything that the statements speak of."""
-        return trace(self.lmdp, self.costs, learners, start=self.start, leader=leader, rivals=self.rivals)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "plain tracking")  # it may resonate, and its theorem holds all the same
+            return trace(self.lmdp, self.costs, learners, start=self.start, leader=leader, rivals=self.rivals)
 
 
 def dense(rng: np.random.Generator, n: int) -> Floats:
@@ -104,3 +112,66 @@ def random_game(seed: int, family: str, *, states: int | None = None, rounds: in
     weights = rng.random((2, lmdp.n, lmdp.n)) ** 4 * support
     rivals = {f"random {k}": w / w.sum(axis=1, keepdims=True) for k, w in enumerate(weights)}
     return Game(lmdp, random_costs(rng, T, lmdp.n), int(rng.integers(lmdp.n)), rivals)
+
+
+LEARNERS = ("track", "plain-track:2", "window:3", "passive")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One random game by its numbers, played once per process."""
+
+    family: str
+    seed: int
+    states: int
+    rounds: int
+
+    @property
+    def game(self) -> Game:
+        return _game(self)
+
+    @property
+    def record(self) -> Trace:
+        """The game with the learners of LEARNERS."""
+        return _record(self)
+
+    @property
+    def seats(self) -> list[SeatTrace]:
+        return [self.record.ftl, *self.record.seats]
+
+
+@cache
+def _game(case: Case) -> Game:
+    return random_game(case.seed, case.family, states=case.states, rounds=case.rounds)
+
+
+@cache
+def _record(case: Case) -> Trace:
+    return case.game.record(*map(learner_by_name, LEARNERS))
+
+
+cases = st.builds(
+    Case,
+    family=st.sampled_from(list(FAMILIES)),
+    seed=st.integers(0, 3),
+    states=st.sampled_from([2, 3, 6]),
+    rounds=st.sampled_from([12, 3, 1]),
+)
+few = settings(max_examples=12)
+
+
+def checked(game: Trace, reading: str | None = None) -> Iterator[Certificate]:
+    """Every statement about the game, for every learner that it is about; without a reading, corrected and new."""
+    for one in STATEMENTS.values():
+        if one.standalone or (reading == "printed" and not one.printed):
+            continue
+        if one.per_learner:
+            seats = (seat for seat in (game.ftl, *game.seats) if one.concerns(seat))
+            yield from (one.check(game, seat, reading=reading) for seat in seats)
+        else:
+            yield one.check(game, reading=reading)
+
+
+def certificate(label: str, game: Trace, seat: SeatTrace | None = None, reading: str | None = None) -> Certificate:
+    """One statement about the game; the corrected or new reading unless asked for another."""
+    return STATEMENTS[label].check(*((game,) if seat is None else (game, seat)), reading=reading)

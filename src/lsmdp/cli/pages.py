@@ -29,6 +29,25 @@ def report(run: Run, out: Out = None, show: Open = False, as_json: Json = False,
             typer.launch(path.resolve().as_uri())
 
 
+Format = Annotated[str, typer.Option("--format", help="pdf, svg or png.")]
+FigureFolder = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Where to write them.  [default: DIR/figures]")
+]
+
+
+@app.command()
+def figures(run: Run, form: Format = "pdf", out: FigureFolder = None, as_json: Json = False) -> None:
+    """Write the figures of a run, ready for a paper."""
+    with complaints():
+        from lsmdp.report.figures import write_figures
+
+        written = [str(path) for path in write_figures(run, form, out)]
+        if as_json:
+            print_json({"figures": written})
+        else:
+            typer.echo("\n".join(written))
+
+
 def write(run: Path, out: Path | None, quiet: bool) -> Path:
     """Write the page, showing progress on stderr."""
     from lsmdp.report import write_page

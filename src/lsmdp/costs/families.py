@@ -99,6 +99,13 @@ def target(given: Setting) -> Rows:
     return moving_target(given.lmdp, given.number, np.random.Generator(given.bits()))
 
 
+def danger(given: Setting) -> Rows:
+    """Dear near a danger that roams, free far from it."""
+    from lsmdp.costs.target import roaming_danger
+
+    return roaming_danger(given.lmdp, given.number, np.random.Generator(given.bits()))
+
+
 def swap(given: Setting) -> Rows:
     """The counterexample to thm:main: a policy that swaps each round is always in the free state."""
     if given.lmdp.n != 2:

@@ -58,6 +58,9 @@ FAMILIES: Mapping[str, Family] = {
         Family("switching", "two patterns in turn, PERIOD rounds each (50)", "PERIOD", 50),
         Family("doubling", "two patterns in turn, for 1, 2, 4, 8, ... rounds"),
         Family("target", "0 near a target that moves on every PACE rounds (10), 1 far away", "PACE", 10, on_map=True),
+        Family(
+            "danger", "1 at a danger that roams, a step every PACE rounds (3), 0 far from it", "PACE", 3, on_map=True
+        ),
         Family("drift", "from one pattern to another in ROUNDS rounds (all)", "ROUNDS"),
         Family("periodic", "a wave of PERIOD rounds (50), each state with its own phase", "PERIOD", 50),
         Family("swap", "two states, (0, 1) and (1, 0) in turn: the counterexample to thm:main"),

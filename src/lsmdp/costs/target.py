@@ -1,4 +1,4 @@
-"""A target that moves over the map or along the moves of P.
+"""A target that moves over the map or along the moves of P, and a danger that roams it.
 
 The target visits a closed list of states, its *stops*, and stays ``pace`` rounds at each. In a round with the target
 at y the cost is
@@ -9,6 +9,13 @@ zero at the target and 1 from the distance ``reach`` on. Where states have posit
 the stops are the states nearest to an ellipse around the middle of the map, and reach is half its longer side. Where
 they have none, d(x, y) is the number of moves from x to y (infinite if there is no way), the stops are a shortest way
 from a random state to one of the farthest from it, and back, and reach is half the distance there.
+
+A danger is the opposite. It roams between some *haunts*, random states, by shortest ways along the moves of P, again
+and again in the same order, and takes a step every ``pace`` rounds. The cost is
+
+    c_t(x) = exp(-(d(x, y) / REACH)^2),
+
+1 at the danger and next to nothing a few moves away; d is the number of moves, so walls protect.
 """
 
 from __future__ import annotations
@@ -27,6 +34,8 @@ from lsmdp.model import LMDP
 
 POINTS = 96  # of the ellipse
 RADIUS = 0.35  # of the ellipse, as a share of the sides of the map
+HAUNTS = 8  # of a danger
+REACH = 8.0  # of a danger, in moves
 
 
 def moving_target(lmdp: LMDP, pace: int, rng: np.random.Generator) -> Callable[[Ints], Floats]:
@@ -42,6 +51,31 @@ def moving_target(lmdp: LMDP, pace: int, rng: np.random.Generator) -> Callable[[
         return np.stack([cost(target) for target in stops[(t - 1) // pace % stops.size].tolist()])
 
     return rows
+
+
+def roaming_danger(lmdp: LMDP, pace: int, rng: np.random.Generator) -> Callable[[Ints], Floats]:
+    """The costs of consecutive rounds, a row each."""
+    stops = _patrol(lmdp.P, rng)
+    distance = _moves_to(lmdp.P)
+
+    @lru_cache(maxsize=max(block_rows(lmdp.n), 256))
+    def cost(danger: int) -> Floats:
+        return read_only(np.exp(-((distance(danger) / REACH) ** 2)))
+
+    def rows(t: Ints) -> Floats:
+        return np.stack([cost(danger) for danger in stops[(t - 1) // pace % stops.size].tolist()])
+
+    return rows
+
+
+def _patrol(P: CSR, rng: np.random.Generator) -> Ints:
+    """A closed tour of some haunts."""
+    haunts = rng.choice(largest_class(P), size=HAUNTS)
+    tour: list[int] = []
+    for here, there in zip(haunts, np.roll(haunts, -1), strict=True):
+        _, parent = search(P.indptr, P.indices, int(here))
+        tour += _way(parent, int(here), int(there))
+    return np.array(tour or [int(haunts[0])], dtype=np.int64)
 
 
 def _apart(positions: Floats) -> Callable[[int], Floats]:

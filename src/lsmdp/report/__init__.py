@@ -37,9 +37,7 @@ def _nobody(_what: str, _t: int) -> None:
 
 def page(folder: Folder, watch: Watch | None = None) -> str:
     """The page as text."""
-    folder.require_run()
-    if not folder.is_finished:
-        raise SpecError(f'"{folder.path}" is not finished. Go on with: {folder.spec().command(folder.path)}')
+    folder.require_finished()
     found = story(folder, load(folder.path), watch or _nobody)
     here = files("lsmdp.report")
     parts = {

@@ -181,7 +181,7 @@ $("#cards").replaceChildren(...data.learners.map((one) => make("div", { class: "
   // a bound that dwarfs the curves is shown on logarithmic axes only
   const comparable = (all) => {
     const most = Math.max(...all.filter((one) => !one.dashed).flatMap((one) => one.y.filter((y) => y !== null)));
-    return all.filter((one) => !one.dashed || Math.max(...one.y) <= 8 * most);
+    return all.filter((one) => !one.dashed || Math.max(...one.y) <= 2 * most);
   };
   const views = {
     "R_T": () => lineChart($("#regret-chart"), comparable(series((r) => r)), { xName: "round", yName: curves.what }),

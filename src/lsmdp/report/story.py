@@ -37,7 +37,7 @@ def story(folder: Folder, run: Run, watch: Watch) -> dict[str, Any]:
     summary = folder.summary()
     learners = _learners(summary)
     found = _certified(run, lambda t: watch("certifying", t))
-    rounds = _Rounds(folder, summary)
+    rounds = Rounds(folder, summary)
     return {
         "rounds": summary["rounds"],
         "kicker": _kicker(folder, summary),
@@ -53,7 +53,7 @@ def story(folder: Folder, run: Run, watch: Watch) -> dict[str, Any]:
     }
 
 
-class _Rounds:
+class Rounds:
     """The table of rounds, by learner."""
 
     def __init__(self, folder: Folder, summary: dict[str, Any]) -> None:
@@ -143,7 +143,7 @@ def _lede(learners: list[dict[str, Any]], summary: dict[str, Any]) -> str:
     return " ".join(said + list(summary.get("notes", ())))
 
 
-def _curves(rounds: _Rounds, found: Certificates | None, summary: dict[str, Any]) -> dict[str, Any]:
+def _curves(rounds: Rounds, found: Certificates | None, summary: dict[str, Any]) -> dict[str, Any]:
     T, average = summary["rounds"], rounds.leaders(summary, found)
     t = np.arange(1, T + 1)
     keep = _sampled(T)
@@ -194,10 +194,10 @@ def _growth_title(curves: list[dict[str, Any]], T: int) -> str:
         return "Regret over the rounds"
     ratio = {s: r / math.log(s) for s, r in known}
     end = ratio[known[-1][0]]
-    middle = ratio[min(ratio, key=lambda s: abs(s - math.sqrt(known[-1][0])))]
+    half = ratio[min(ratio, key=lambda s: abs(s - known[-1][0] / 2))]
     if end <= 0.0:
         return f"{one['name']} is ahead of the leader it follows after {T:,} rounds"
-    word = "grows no faster than log T" if end <= 1.25 * abs(middle) else "still grows faster than log T here"
+    word = "grows no faster than log T" if end <= 1.05 * abs(half) else "still grows faster than log T here"
     return f"The regret of {one['name']} {word}: R_T / log T is {end:.3g} at the end"
 
 
@@ -313,7 +313,7 @@ def _table_of_states(run: Run, names: list[str], watch: Callable[[int], None]) -
     }
 
 
-def _effort(rounds: _Rounds, summary: dict[str, Any]) -> dict[str, Any]:
+def _effort(rounds: Rounds, summary: dict[str, Any]) -> dict[str, Any]:
     T = summary["rounds"]
     edges = np.unique(np.geomspace(1.0, T + 1.0, 60).astype(np.int64))
     learners = []

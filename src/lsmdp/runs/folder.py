@@ -80,6 +80,12 @@ class Folder:
             fact = "holds no run: there is no spec.toml in it" if self.path.is_dir() else "is not a folder"
             raise SpecError(f'"{self.path}" {fact}. Name a folder that lsmdp play has made.')
 
+    def require_finished(self) -> None:
+        """Raise unless the run is played and summed up."""
+        self.require_run()
+        if not self.is_finished:
+            raise SpecError(f'"{self.path}" is not finished. Go on with: {self.spec().command(self.path)}')
+
     def require_free(self) -> None:
         """Raise unless a run can be started here without overwriting anything."""
         if self.has_run:

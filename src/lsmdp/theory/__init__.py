@@ -17,7 +17,7 @@ docs/theory.md has the proofs, docs/paper.md the verdicts.
 
 from lsmdp.theory import bellman, beyond, examples, lemmas, regrets  # in the order of the register
 from lsmdp.theory.certificate import Certificate
-from lsmdp.theory.constants import Constants, constants
+from lsmdp.theory.constants import Constants, constants_for
 from lsmdp.theory.statement import STATEMENTS, Statement
 from lsmdp.theory.trace import Claim, Trace, trace
 from lsmdp.theory.verdicts import Certificates, certify
@@ -33,7 +33,7 @@ __all__ = [
     "bellman",
     "beyond",
     "certify",
-    "constants",
+    "constants_for",
     "examples",
     "lemmas",
     "regrets",

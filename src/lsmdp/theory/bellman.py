@@ -65,7 +65,8 @@ def ass_ergod(game: Trace, *, reading: Reading) -> Certificate:
     """The Dobrushin coefficient is below 1; printed without the 1/2."""
     a = game.constants.a
     if a == 1.0 and game.constants.how["a"] != "exact":
-        return left_out("ass:ergod", reading, "too many pairs of states to compare", kind="assumption")
+        reason = "too many pairs of states to compare" if game.constants.exact else "asked for the cheap version only"
+        return left_out("ass:ergod", reading, reason, kind="assumption")
     below = math.nextafter(1.0, 0.0)
     place = "two states have no common successor" if a == 1.0 else ""
     left = 2.0 * a if reading == "printed" else a
@@ -139,7 +140,8 @@ def app_convexity(game: Trace, *, reading: Reading) -> Certificate:
     "app:dual",
     "the Lagrangian with +lambda (sum pi - 1) + sum v(x) (pi(x,x') - pi(x',x)) is stationary at the optimum",
     "false",
-    "with -lambda and -v: log Q/P + c - lambda - v(x) + v(x') = 0, and the dual value is +lambda",
+    "with -lambda and -v: log Q/P + c - lambda - v(x) + v(x') = 0, and the dual value is +lambda; the printed one is "
+    "stationary at (-v, -lambda)",
 )
 def app_dual(game: Trace, *, reading: Reading) -> Certificate:
     """The largest entry of the gradient of the Lagrangian at (pi_t, v_t, lambda_t) is 0."""

@@ -24,7 +24,7 @@ from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.learners import TrackTheLeader
 from lsmdp.theory.certificate import Certificate, Reading, at_most, equal, left_out, times
-from lsmdp.theory.lemmas import ALL_PAIRS
+from lsmdp.theory.lemmas import all_pairs
 from lsmdp.theory.regrets import GONE, excess_bound, growth, round_errors, total_error
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import SeatTrace, Trace
@@ -161,9 +161,10 @@ def I4(game: Trace, *, reading: Reading) -> Certificate:
 @statement("new:log", "", "new", "R' <= (C^2 L^3 + C^2 L^2/2 + 2 C L) (1 + log T) + 2 C L with L = 1/(1 - alpha)")
 def log_theorem(game: Trace, *, reading: Reading) -> Certificate:
     """The regret of follow the leader is O(log T), with one-step constants."""
-    if game.constants.alpha >= 1.0:
-        return left_out("new:log", reading, "a(P) = 1: ass:ergod does not hold; new:ksteps does without it")
-    one_step = game.with_constants(L=1.0 / (1.0 - game.constants.alpha)).constants
+    if not math.isfinite(game.constants.L_one):
+        reason = "a(P) = 1: ass:ergod does not hold; new:ksteps does without it"
+        return left_out("new:log", reading, reason if game.constants.a == 1.0 else "L is beyond float64")
+    one_step = game.with_constants(L=game.constants.L_one).constants
     right = excess_bound(one_step, game.lg)
     left = _excess(game, game.ftl)[-1]
     return at_most("new:log", reading, left, right, tolerance=total_error(game) + growth(game, right))
@@ -197,7 +198,7 @@ def sensitivity_bound(game: Trace, *, reading: Reading) -> Certificate:
     steps, Lambda = game.steps, game.leader.sensitivity[:-1]
     known = ~np.isnan(Lambda)
     if not known.any():
-        return left_out("new:sensitivity", reading, ALL_PAIRS)
+        return left_out("new:sensitivity", reading, all_pairs(game))
     shrink = 1.0 - Lambda * steps.change_v / 4
     small = known & (shrink > 0.0)
     if not small.any():
@@ -221,7 +222,7 @@ def sensitivity_of_law(game: Trace, *, reading: Reading) -> Certificate:
     Lambda = game.leader.sensitivity[:-1]
     known = ~np.isnan(Lambda)
     if not known.any():
-        return left_out("new:sensitivity/2", reading, ALL_PAIRS)
+        return left_out("new:sensitivity/2", reading, all_pairs(game))
     with np.errstate(divide="ignore"):
         constant = np.minimum(Lambda, 1.0 / (1.0 - game.leader.a[:-1]))[known]
     right = Lambda[known] * game.steps.change_q[known]
@@ -247,7 +248,7 @@ def exp_concavity(game: Trace, *, reading: Reading) -> Certificate:
     steps = game.steps
     known = ~np.isnan(steps.variance)
     if not known.any():
-        return left_out("new:expconcave", reading, ALL_PAIRS)
+        return left_out("new:expconcave", reading, all_pairs(game))
     right = np.sqrt(steps.variance[known] * steps.curvature[known])
     scale = 1.0 + game.leader.span_v[:-1][known] + game.leader.sensitivity[:-1][known]
     tolerance = game.noise * scale + game.gaps[known]
@@ -380,7 +381,7 @@ def posteriori_idealised(game: Trace, *, reading: Reading) -> Certificate:
     """
     steps, Lambda = game.steps, game.leader.sensitivity[:-1]
     if np.isnan(Lambda).any():
-        return left_out("new:posteriori/2", reading, ALL_PAIRS)
+        return left_out("new:posteriori/2", reading, all_pairs(game))
     shrink = 1.0 - Lambda * steps.change_v / 4
     change = np.where(shrink > 0.0, Lambda * steps.change_c / np.where(shrink > 0.0, shrink, 1.0), steps.change_v)
     right = np.cumsum(game.rounds * change**2 / 8)

@@ -98,7 +98,9 @@ def at_most(
 ) -> Certificate:
     """left <= right + tolerance, in every entry; ``rounds`` and ``places`` say which round and which state it is."""
     low, high = np.broadcast_arrays(np.atleast_1d(np.float64(left)), np.atleast_1d(np.float64(right)))
-    return _certificate(label, reading, low, high, high - low, tolerance, kind, rounds, places, about)
+    with np.errstate(invalid="ignore"):  # two infinities have no difference, and do not hold
+        slack = high - low
+    return _certificate(label, reading, low, high, slack, tolerance, kind, rounds, places, about)
 
 
 def equal(
@@ -114,7 +116,9 @@ def equal(
 ) -> Certificate:
     """|left - right| <= tolerance, in every entry."""
     low, high = np.broadcast_arrays(np.atleast_1d(np.float64(left)), np.atleast_1d(np.float64(right)))
-    return _certificate(label, reading, low, high, -np.abs(low - high), tolerance, "identity", rounds, places, about)
+    with np.errstate(invalid="ignore"):
+        slack = -np.abs(low - high)
+    return _certificate(label, reading, low, high, slack, tolerance, "identity", rounds, places, about)
 
 
 def left_out(label: str, reading: Reading, reason: str, *, kind: Kind = "bound", about: str = "") -> Certificate:
@@ -147,8 +151,7 @@ def _certificate(
     about: str,
 ) -> Certificate:
     allowed = np.broadcast_to(np.atleast_1d(np.float64(tolerance)), slack.shape)
-    known = ~(np.isnan(left) | np.isnan(right))
-    spare = np.where(known, slack + allowed, -np.inf)
+    spare = np.where(np.isnan(slack), -np.inf, slack + allowed)
     tightest = int(_strain(left, right, allowed, spare, kind).argmax())
     where = [] if rounds is None or left.size == 1 else [f"round {int(rounds[tightest]):,}"]
     if places:

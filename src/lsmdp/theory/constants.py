@@ -58,12 +58,14 @@ class Constants:
     S_iterates: float
     a: float
     alpha: float
+    L_one: float  # 1 / (1 - alpha), where alpha itself may round to 1
     tau: float
     k: int
     alpha_k: float
     L: float
     decay: float
     factor: float
+    exact: bool
     how: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -86,7 +88,7 @@ class Constants:
         return ", ".join(f"{name} <= {getattr(self, name):.6g}" for name in shown)
 
 
-def constants(lmdp: LMDP, cost_range: float = 1.0, *, exact: bool = True) -> Constants:
+def constants_for(lmdp: LMDP, cost_range: float = 1.0, *, exact: bool = True) -> Constants:
     """Bounds for costs in an interval of length ``cost_range`` (in the units of the costs).
 
     ``exact`` looks at all pairs of states and at powers of P, as far as the size of the model permits; without it only
@@ -100,12 +102,13 @@ def constants_of_run(lmdp: LMDP, known: Constants, span: float) -> Constants:
 
     The proofs use kernels on segments between value functions of the game, so the largest span that was met will do.
     """
-    finder = _Finder(lmdp, known.cost_range, "primitivity_index" not in known.left_out)
+    finder = _Finder(lmdp, known.cost_range, known.exact)
     k, alpha_k, L, decay, L_one = finder.mixing(span)
     return replace(
         known,
         S=span,
         alpha=1.0 - 1.0 / L_one,
+        L_one=L_one,
         tau=mixing_time(L_one),
         k=k,
         alpha_k=alpha_k,
@@ -136,19 +139,21 @@ class _Finder:
         return Constants(
             cost_range=self.C,
             p_min=least,
-            B=-math.log(least),
+            B=abs(math.log(least)),
             primitivity_index=H,
             hitting_time=hitting_time,
             S=S,
             S_iterates=S_iterates,
             a=self.a,
             alpha=1.0 - 1.0 / L_one,
+            L_one=L_one,
             tau=mixing_time(L_one),
             k=k,
             alpha_k=alpha_k,
             L=L,
             decay=decay,
             factor=_factor(decay, k),
+            exact=self.exact,
             how=self.how,
             left_out=self.left_out,
         )
@@ -254,8 +259,8 @@ class _Finder:
 
 def sensitivity(overlap: float, S: float) -> float:
     """1 / (1 - alpha) for span v <= S, from 1 - a(P): the odds grow by at most e^S (lem:mixing, corrected)."""
-    if overlap == 0.0:
-        return math.inf
+    if overlap in (0.0, 1.0):
+        return math.inf if overlap == 0.0 else 1.0
     return 1.0 + (1.0 - overlap) / overlap * _exp(S)
 
 

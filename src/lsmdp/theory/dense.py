@@ -37,7 +37,7 @@ class Response:
         """sum_x mu(x) Var_Q(h) with (I - Q) h = g - mu.g."""
         h = self.Z @ (g - self.mu @ g)
         h = h - h.mean()
-        return float(self.mu @ (self.Q @ h**2 - (self.Q @ h) ** 2).clip(min=0.0))
+        return float(self.mu @ (self.Q * (h - (self.Q @ h)[:, None]) ** 2).sum(axis=1))
 
 
 def respond(Q: CSR, mu: Floats) -> Response:

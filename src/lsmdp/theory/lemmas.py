@@ -21,7 +21,12 @@ from lsmdp.theory.constants import mixing_time, sensitivity
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import Trace
 
-ALL_PAIRS = "the model is too large for a comparison of all pairs of states"
+
+def all_pairs(game: Trace) -> str:
+    """Why what needs all pairs of states was not computed."""
+    if not game.constants.exact:
+        return "asked for the cheap version only"
+    return "the model is too large for a comparison of all pairs of states"
 
 
 def _at(game: Trace, numbers: Floats) -> list[str]:
@@ -43,7 +48,7 @@ def lem_vbound(game: Trace, *, reading: Reading) -> Certificate:
             return left_out("lem:vbound", reading, game.constants.left_out["primitivity_index"])
         return at_most("lem:vbound", reading, rows.span_v, H, tolerance=_value(game), rounds=rounds)
     if np.isnan(rows.rise).all():
-        return left_out("lem:vbound", reading, f"{ALL_PAIRS}; new:span has a bound on the span")
+        return left_out("lem:vbound", reading, f"{all_pairs(game)}; new:span has a bound on the span")
     pairs = [
         f"from {game.lmdp.name_of(int(x))} to {game.lmdp.name_of(int(y))}"
         for x, y in zip(rows.rise_from, rows.rise_to, strict=True)
@@ -92,7 +97,7 @@ def lem_mixing(game: Trace, *, reading: Reading) -> Certificate:
     found = game.constants
     known = ~np.isnan(game.leader.a)
     if not known.any():
-        return left_out("lem:mixing", reading, ALL_PAIRS)
+        return left_out("lem:mixing", reading, all_pairs(game))
     rounds = np.arange(1, game.T + 2)[known]
     if reading == "printed":
         if not math.isfinite(found.primitivity_index):
@@ -184,9 +189,11 @@ def lem_price_step(game: Trace, *, reading: Reading) -> Certificate:
     before, after = game.leader.a[:-1], game.leader.a[1:]
     both = np.stack([before, after])
     known = ~np.isnan(both).any(axis=0) if reading == "printed" else ~np.isnan(both).all(axis=0)
+    if not known.any():
+        return left_out("lem:price/2", reading, all_pairs(game))
     known &= game.steps.change_q > 0.0
     if not known.any():
-        return left_out("lem:price/2", reading, ALL_PAIRS)
+        return left_out("lem:price/2", reading, "no policy changed in the rounds that were looked at")
     pick = np.max if reading == "printed" else np.nanmin
     with np.errstate(divide="ignore"):
         inverse = 1.0 / (1.0 - pick(both[:, known], axis=0))

@@ -76,7 +76,7 @@ class SeatRows(NamedTuple):
     gap: Any  # span(r_t)
     error: Any  # span(v_t - v*_t)
     span_v: Any
-    span_next: Any  # span(B v_t)
+    span_iterates: Any  # the largest span of v_t and of what tracking meets on the way to v_{t+1}
     divergence: Any  # p_t.KL(Q_t || Q*_t)
     ideal: Any  # f(pi_t; c_t) with the learner's own measure
     to_next: Any  # mu_t.KL(Q_t || Q*_{t+1})

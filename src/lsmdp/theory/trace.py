@@ -31,11 +31,11 @@ from lsmdp.arrays import CSR, EPS, Floats, Ints, as_cost, like
 from lsmdp.convex import lagrangian_gradient
 from lsmdp.errors import CostError, SpecError
 from lsmdp.game import can_idealise, is_mark, start_law
-from lsmdp.learners import Learner
+from lsmdp.learners import Learner, TrackTheLeader
 from lsmdp.model import LMDP
 from lsmdp.perron import solve
 from lsmdp.policy import Policy
-from lsmdp.theory.constants import Constants, constants, constants_of_run, hitting_matrix
+from lsmdp.theory.constants import Constants, constants_for, constants_of_run, hitting_matrix
 from lsmdp.theory.dense import Response, respond
 from lsmdp.theory.rivals import Again, Rival, log_entries, log_of, meet, row_of
 from lsmdp.theory.rows import LeaderRows, SeatRows, StepRows
@@ -43,6 +43,7 @@ from lsmdp.theory.rows import LeaderRows, SeatRows, StepRows
 GAP = 1e-12  # of every leader; what rounding leaves of it is what the certificates allow for
 ALL_ROUNDS = 40  # states up to which dense quantities are computed in every round
 MARKED_ROUNDS = 1_000  # states up to which they are computed in marked rounds
+LEAST = float(np.finfo(np.float64).tiny) / EPS
 PAIR_ROUNDS = 400  # states up to which all pairs are compared with their hitting times in every round
 
 
@@ -126,7 +127,7 @@ class Trace:
     def met(self, seat: SeatTrace) -> Constants:
         """The constants of the policies that this game has met, the learner's and the leaders'."""
         if seat.name not in self._met:
-            spans = (self.leader.span_v, seat.rows.span_v, seat.rows.span_next)
+            spans = (self.leader.span_v, seat.rows.span_v, seat.rows.span_iterates)
             largest = max(float(span.max()) for span in spans)
             self._met[seat.name] = constants_of_run(self.lmdp, self.constants, largest)
         return self._met[seat.name]
@@ -178,6 +179,7 @@ class _Moment:
         self.kl = _row_sums(lmdp.P, self.q * self.log_ratio)
         self.mu = claim.policy.stationary()
         self.pi = self.mu[row_of(lmdp.P)] * self.q
+        self.is_normal = float(self.pi.min()) >= LEAST  # below, a ratio of entries has few digits
 
     def expect(self, f: Floats) -> Floats:
         """Q f."""
@@ -208,7 +210,7 @@ class _Moment:
         kl_bound = np.minimum(span**2 / 8.0, span + lambda_ - c)
         nearest = (self.kl - kl_bound).argmax()
         rise, rise_bound, source, target = _steepest(v, c.max() - lambda_, hitting)
-        gradient = lagrangian_gradient(self.lmdp, like(P, self.pi), c, v, lambda_).data if self.pi.min() > 0.0 else None
+        gradient = lagrangian_gradient(self.lmdp, like(P, self.pi), c, v, lambda_).data if self.is_normal else None
         flipped = self.log_ratio + c[x] + lambda_ + v[x] - v[y]  # the signs of app:dual as printed
         return LeaderRows(
             gap=self.claim.hi - self.claim.lo,
@@ -256,7 +258,7 @@ def _step(now: _Moment, after: _Moment, c_t: Floats, response: Response | None) 
     slope = abs(float(on_next @ (c_t[x] + now.log_ratio)))
     mass = after.mu - now.mu
     turned = on_next - mass[x] * now.q
-    curvature = float(np.sum(turned**2 / np.where(now.pi > 0.0, now.pi, np.inf)))
+    curvature = float(np.sum(turned / now.pi * turned)) if now.is_normal else np.nan
     drift = now.mu - after.mu
     tail = float(after.mu @ change_c) + now.average_cost - after.average_cost
     return StepRows(
@@ -278,7 +280,7 @@ def _step(now: _Moment, after: _Moment, c_t: Floats, response: Response | None) 
         pinsker=0.5 * (after.mu @ moved**2),
         slope=slope,
         curvature=curvature,
-        variance=np.nan if response is None else response.variance(c_t - now.c),
+        variance=np.nan if response is None or not now.is_normal else response.variance(c_t - now.c),
     )
 
 
@@ -322,7 +324,7 @@ class _Player:
                 gap=hi - lo,
                 error=np.ptp(v - now.v),
                 span_v=np.ptp(v),
-                span_next=np.ptp(v + r),
+                span_iterates=self._widest(v, after),
                 divergence=p @ to_leader,
                 ideal=mu @ (c_t + kl),
                 to_next=mu @ _row_sums(unit.P, q * (log_q - after.log_q)),
@@ -332,6 +334,17 @@ class _Player:
         self.law, self.last = law, now.v
         if self.learner is not None:
             self.state = self.learner.observe(self.lmdp, self.state, T * c_t)
+
+    def _widest(self, v: Floats, after: _Moment) -> float:
+        """The largest span of the value functions on the way to the next round; tracking meets some between rounds."""
+        widest = float(np.ptp(v))
+        if isinstance(self.learner, TrackTheLeader):
+            for _ in range(self.learner.steps):
+                once = v + kernels.residual(after.lmdp.P, after.c, v, 1.0)[0]
+                twice = once + kernels.residual(after.lmdp.P, after.c, once, 1.0)[0]
+                v = (once + twice) / 2 if self.learner.averaged else once
+                widest = max(widest, float(np.ptp(once)), float(np.ptp(v)))
+        return widest
 
     def close(self) -> SeatTrace:
         """The finished record."""
@@ -398,7 +411,7 @@ class _Book:
             seats=seats[1:],
             final=self.now.claim,
             mean_cost=self.now.c,
-            constants=constants(self.lmdp, width, exact=self.exact),
+            constants=constants_for(self.lmdp, width, exact=self.exact),
             rivals=meet(self.unit, again, self.start, rivals, self.now.claim.v, self.now.c, search),
             paper_setting=width / self.lmdp.temperature <= 1.0,
         )

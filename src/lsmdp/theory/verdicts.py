@@ -132,7 +132,7 @@ def _replayed(game: Trace, seat: SeatTrace, tally: Tally) -> Certificate:
     """The loss on record is the loss of the replay, in units of the temperature."""
     size = 1.0 + abs(seat.loss) + float(np.max(seat.rows.span_v))
     recorded = tally.loss / game.temperature
-    return equal("new:replay", "new", recorded, seat.loss, tolerance=game.noise * size * game.T, about=seat.name)
+    return equal("run:replay", "new", recorded, seat.loss, tolerance=game.noise * size * game.T, about=seat.name)
 
 
 def _bound(game: Trace, seat: SeatTrace) -> dict[str, Any]:

@@ -1,0 +1,144 @@
+"""Figures for papers, with matplotlib (the ``report`` extra).
+
+Each function takes a run folder and perhaps an ``ax`` to draw on, and returns the ``ax``:
+
+    fig, axes = plt.subplots(1, 2)
+    figures.regret(Folder(Path("runs/patrol")), axes[0])
+    figures.paid(Folder(Path("runs/patrol")), axes[1])
+
+Colours are those of Okabe and Ito, which the colour-blind can tell apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lsmdp.errors import SpecError
+from lsmdp.report.story import Rounds
+from lsmdp.runs import Folder, load
+from lsmdp.terminal import palette, raster
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#7a5bb5", "#b8860b", "#c14a86", "#4b5a63", "#3aa0c9")
+FORMATS = ("pdf", "svg", "png")
+WIDE = (5.2, 3.4)  # inches
+
+
+def regret(folder: Folder, ax: Axes | None = None, *, logarithmic: bool = False) -> Axes:
+    """Regret over the rounds: loss - t lambda_{t+1}; where that is not known, against the leader at some rounds."""
+    ax, summary = _axes(ax), folder.summary()
+    rounds = Rounds(folder, summary)
+    average, t = rounds.leaders(summary, None), np.arange(1, summary["rounds"] + 1)
+    for (name, columns), colour in zip(rounds.by_learner.items(), _colours(), strict=False):
+        if average is not None:
+            ax.plot(t, np.cumsum(columns["loss"]) - t * average, color=colour, label=name)
+        else:
+            along = np.array(summary["learners"][name]["regret_against_leader_along"]).reshape(-1, 3)
+            ax.plot(along[:, 0], along[:, 2], color=colour, label=name, marker="o", markersize=3)
+    ax.set_xlabel("round $t$")
+    ax.set_ylabel(r"loss $-\ t\,\lambda_{t+1}$" if average is not None else "regret against the leader")
+    if logarithmic:
+        ax.set_xscale("log")
+    return _finished(ax)
+
+
+def paid(folder: Folder, ax: Axes | None = None) -> Axes:
+    """What each learner paid, as state cost and control cost."""
+    ax, learners = _axes(ax), folder.summary()["learners"]
+    names = list(learners)[::-1]
+    state = np.array([learners[name]["state_cost"] for name in names])
+    control = np.array([learners[name]["control_cost"] for name in names])
+    ax.barh(names, state, color=COLOURS[0], label="state cost")
+    ax.barh(names, control, left=state, color=COLOURS[1], label="control cost")
+    ax.set_xlabel("loss")
+    return _finished(ax)
+
+
+def effort(folder: Folder, ax: Axes | None = None) -> Axes:
+    """Steps a round."""
+    ax, summary = _axes(ax), folder.summary()
+    t = np.arange(1, summary["rounds"] + 1)
+    for (name, columns), colour in zip(Rounds(folder, summary).by_learner.items(), _colours(), strict=False):
+        if columns["steps"].any():
+            ax.plot(t, columns["steps"], color=colour, label=name, linewidth=0.8)
+    ax.set_xlabel("round $t$")
+    ax.set_ylabel("steps")
+    ax.set_xscale("log")
+    return _finished(ax)
+
+
+def place(folder: Folder, ax: Axes | None = None, *, learner: str | None = None) -> Axes:
+    """Where a learner is after the last round, on a grid."""
+    from matplotlib.colors import ListedColormap
+
+    run = load(folder.path)
+    if run.lmdp.grid_shape is None:
+        raise SpecError(f'"{folder.path}" is no run on a grid, so there is no map to draw.')
+    names = [seat.learner.name for seat in run.table.seats]
+    chosen = names[0] if learner is None else learner
+    if chosen not in names:
+        raise SpecError(f'"{chosen}" did not play in this run. Learners: {", ".join(names)}.')
+    law = run.table.seats[names.index(chosen)].law
+    ax = _axes(ax)
+    colours = ListedColormap([(r / 255, g / 255, b / 255) for r, g, b in palette()])
+    colours.set_bad("0.8")
+    image = ax.imshow(np.sqrt(raster(run.lmdp, law)), cmap=colours, interpolation="nearest")
+    ax.set_title(f"{chosen} after round {run.rounds:,}")
+    ax.set_axis_off()
+    ax.figure.colorbar(image, ax=ax, label="square root of the chance", shrink=0.8)
+    return ax
+
+
+ALL: dict[str, Callable[..., Any]] = {"regret": regret, "paid": paid, "effort": effort, "place": place}
+
+
+def write_figures(path: Path, form: str = "pdf", out: Path | None = None) -> list[Path]:
+    """All figures of a run as files, into the folder ``figures`` of the run unless another is named."""
+    if form not in FORMATS:
+        raise SpecError(f'"{form}" is not a format of figures. Formats: {", ".join(FORMATS)}.')
+    folder = Folder(path)
+    folder.require_finished()
+    pyplot = _pyplot()
+    target = path / "figures" if out is None else out
+    target.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, draw in ALL.items():
+        if name == "place" and load(path).lmdp.grid_shape is None:
+            continue
+        ax = draw(folder)
+        file = target / f"{name}.{form}"
+        ax.figure.savefig(file, bbox_inches="tight", dpi=200)
+        pyplot.close(ax.figure)
+        written.append(file)
+    return written
+
+
+def _axes(ax: Axes | None) -> Axes:
+    return _pyplot().subplots(figsize=WIDE)[1] if ax is None else ax
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        raise SpecError('figures need matplotlib. Install it with: pip install "lsmdp[report]"') from None
+    matplotlib.use("agg", force=False)
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def _colours() -> list[str]:
+    return list(COLOURS) * 4
+
+
+def _finished(ax: Axes) -> Axes:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False)
+    return ax

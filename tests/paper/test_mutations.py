@@ -1,0 +1,349 @@
+"""Every corrected or new statement is able to fail: for each label, a world in which something is wrong trips it.
+
+A mutation returns the certificate in the wrong world. Beside it, the same statement holds where nothing is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lsmdp
+from lsmdp.learners import TrackTheLeader
+from lsmdp.theory import STATEMENTS, Certificate, Claim, Trace, examples, lemmas, trace
+from lsmdp.theory.trace import Leader, SeatTrace, certified
+
+from .games import Floats, certificate, checked
+
+Patch = pytest.MonkeyPatch
+Mutation = Callable[[Patch], Certificate]
+
+COIN = lsmdp.LMDP([[0.5, 0.5], [0.5, 0.5]])  # where most bounds are attained: a(P) = 0, L = 1
+RETURN = lsmdp.LMDP([[0.5, 0.5], [1.0, 0.0]])  # from state 1 to state 0 in one step, whatever happens
+SWAP = lsmdp.LMDP([[0.3, 0.7], [0.7, 0.3]])
+MIXED = lsmdp.LMDP([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.25, 0.25, 0.5]])
+# Two states that meet in a third only: lem:mixing is attained where that one is the worst.
+HUB = lsmdp.LMDP([[0.5, 0.0, 0.5], [0.0, 0.5, 0.5], [1 / 3, 1 / 3, 1 / 3]])
+HUB_COSTS = np.tile([0.0, 0.0, 1.0], (3, 1))
+
+ALTERNATING = np.tile([[0.0, 1.0], [1.0, 0.0]], (15, 1))
+ONE_SIDED = np.tile([1.0, 0.0], (60, 1))  # state 0 costs 1 in every round
+SWAPS = {"swap": np.array([[0.0, 1.0], [1.0, 0.0]])}
+
+
+# Worlds in which nothing is wrong.
+
+
+@cache
+def coin() -> Trace:
+    """The coin with alternating costs."""
+    return trace(COIN, ALTERNATING, start=0)
+
+
+@cache
+def mixed(leader: Leader = certified) -> Trace:
+    """Three states that mix, with random costs and a learner that lags behind."""
+    costs = np.random.default_rng(7).random((8, 3))
+    return trace(MIXED, costs, [TrackTheLeader()], start=0, leader=leader)
+
+
+@cache
+def swap() -> Trace:
+    """The game of thm:main: a policy that keeps in step with the costs."""
+    return trace(SWAP, ALTERNATING, start=0, rivals=SWAPS)
+
+
+@dataclass(frozen=True)
+class SeekTheCosts(TrackTheLeader):
+    """Tracks the leader of the costs 1 - c_t, and passes for tracking."""
+
+    @property
+    def name(self) -> str:
+        return "seeks the costs"
+
+    def observe(self, lmdp: Any, state: Any, c_t: Floats) -> Any:
+        return super().observe(lmdp, state, 1.0 - c_t)
+
+
+@cache
+def sought() -> Trace:
+    """The coin where one state always costs 1: an honest learner, and one that goes where the costs are."""
+    return trace(COIN, ONE_SIDED, [TrackTheLeader(), SeekTheCosts()], start=0)
+
+
+@cache
+def hub() -> Trace:
+    """Two states that meet in a third."""
+    return trace(HUB, HUB_COSTS, start=0)
+
+
+@cache
+def returning() -> Trace:
+    """A state that is left at once."""
+    return trace(RETURN, ALTERNATING, start=0)
+
+
+# False leaders.
+
+
+def lying(lmdp: lsmdp.LMDP, c_bar: Floats, last: Claim | None) -> Claim:
+    """The right policy with an average cost that is 1e-6 too high."""
+    true = certified(lmdp, c_bar, last)
+    return true._replace(lo=true.lo + 1e-6, hi=true.hi + 1e-6)
+
+
+def wrong_values(lmdp: lsmdp.LMDP, c_bar: Floats, last: Claim | None) -> Claim:
+    """The right policy and average cost with a value function that is wrong by 1e-6 in one state."""
+    true = certified(lmdp, c_bar, last)
+    return true._replace(v=true.v + 1e-6 * np.eye(lmdp.n)[0])
+
+
+def overstated(lmdp: lsmdp.LMDP, c_bar: Floats, last: Claim | None) -> Claim:
+    """Differences of the values that are 1 % too large."""
+    true = certified(lmdp, c_bar, last)
+    return true._replace(v=1.01 * true.v)
+
+
+def eager(lmdp: lsmdp.LMDP, c_bar: Floats, last: Claim | None) -> Claim:
+    """A policy that goes 5 % further than its values say."""
+    true = certified(lmdp, c_bar, last)
+    return true._replace(policy=lsmdp.Policy(lmdp, 1.05 * true.v))
+
+
+def sloppy(lmdp: lsmdp.LMDP, c_bar: Floats, last: Claim | None) -> Claim:
+    """A policy that is far from optimal, with the bounds of the optimal one."""
+    true = certified(lmdp, c_bar, last)
+    v = true.v + np.linspace(0.0, 0.5, lmdp.n)
+    return Claim(v, true.lo, true.hi, lsmdp.Policy(lmdp, v))
+
+
+def idle(lmdp: lsmdp.LMDP, c_bar: Floats, last: Claim | None) -> Claim:
+    """P itself, with the average cost of the leader."""
+    true = certified(lmdp, c_bar, last)
+    return Claim(np.zeros(lmdp.n), true.lo, true.hi, lsmdp.Policy(lmdp, np.zeros(lmdp.n)))
+
+
+def of_other_costs(lmdp: lsmdp.LMDP, c_bar: Floats, last: Claim | None) -> Claim:
+    """The leader of costs that are a millionth higher."""
+    return certified(lmdp, (1.0 + 1e-6) * c_bar, last)
+
+
+class Misplaced(lsmdp.Policy):
+    """A policy with a wrong stationary law, which depends on its values."""
+
+    def stationary(self) -> Floats:
+        law = np.arange(1.0, self.lmdp.n + 1.0) * np.exp(-3.0 * np.asarray(self.v))
+        return law / law.sum()
+
+
+def misplaced(lmdp: lsmdp.LMDP, c_bar: Floats, last: Claim | None) -> Claim:
+    """The right policy with a wrong stationary law."""
+    true = certified(lmdp, c_bar, last)
+    return true._replace(policy=Misplaced(lmdp, true.v))
+
+
+# How a world is made wrong.
+
+
+def led_by(leader: Leader, label: str, seat: bool = False) -> Mutation:
+    """All leaders are false ones."""
+
+    def mutate(_: Patch) -> Certificate:
+        game = mixed(leader)
+        return certificate(label, game, game.seats[0] if seat else None)
+
+    return mutate
+
+
+def coin_led_by(leader: Leader, label: str) -> Mutation:
+    """The same in the game with the coin."""
+    return lambda _: certificate(label, trace(COIN, ALTERNATING, start=0, leader=leader))
+
+
+def with_constants(game: Callable[[], Trace], label: str, **changes: float) -> Mutation:
+    """Constants that are too small."""
+    return lambda _: certificate(label, game().with_constants(**changes))
+
+
+def with_leaders(game: Callable[[], Trace], label: str, **factors: float) -> Mutation:
+    """A column about the leaders that is off by a factor."""
+
+    def mutate(_: Patch) -> Certificate:
+        rows = game().leader
+        changes = {name: factor * getattr(rows, name) for name, factor in factors.items()}
+        return certificate(label, replace(game(), leader=rows._replace(**changes)))
+
+    return mutate
+
+
+def with_steps(game: Callable[[], Trace], label: str, **factors: float) -> Mutation:
+    """A column about the steps that is off by a factor."""
+
+    def mutate(_: Patch) -> Certificate:
+        rows = game().steps
+        changes = {name: factor * getattr(rows, name) for name, factor in factors.items()}
+        return certificate(label, replace(game(), steps=rows._replace(**changes)))
+
+    return mutate
+
+
+def with_seat(game: Callable[[], Trace], number: int, label: str, change: Callable[[Any], dict[str, Any]]) -> Mutation:
+    """The record of a learner is tampered with."""
+
+    def mutate(_: Patch) -> Certificate:
+        seat = game().seats[number]
+        return certificate(label, game(), replace(seat, rows=seat.rows._replace(**change(seat.rows))))
+
+    return mutate
+
+
+def passed_off(label: str) -> Mutation:
+    """A learner that seeks the costs is passed off as follow the leader."""
+
+    def mutate(_: Patch) -> Certificate:
+        game = sought()
+        return certificate(label, replace(game, ftl=SeatTrace("exact ftl", game.seats[1].rows, None)))
+
+    return mutate
+
+
+def with_rivals(label: str, seat: bool = False, **changes: float) -> Mutation:
+    """A figure of the fixed policies is replaced."""
+
+    def mutate(_: Patch) -> Certificate:
+        game = replace(swap(), rivals=[rival._replace(**changes) for rival in swap().rivals])
+        return certificate(label, game, game.ftl if seat else None)
+
+    return mutate
+
+
+def half_tau(patch: Patch) -> Certificate:
+    """tau is half of what it is."""
+    right = lemmas.mixing_time
+    patch.setattr(lemmas, "mixing_time", lambda L: right(L) / 2.0)
+    return certificate("lem:c_to_v/2", mixed())
+
+
+def periodic(_: Patch) -> Certificate:
+    """A cycle of two states: no power of P is positive."""
+    return certificate("ass:irred", trace(lsmdp.LMDP([[0.0, 1.0], [1.0, 0.0]]), ALTERNATING[:3], start=0))
+
+
+def strangers(_: Patch) -> Certificate:
+    """A ring of four states: two of them have no common successor."""
+    ring = lsmdp.LMDP(0.5 * (np.eye(4) + np.roll(np.eye(4), 1, axis=1)))
+    return certificate("ass:ergod", trace(ring, np.eye(4), start=0))
+
+
+def steep(patch: Patch) -> Certificate:
+    """The slope of the lower bound is twice as large: even the best learner is not that bad."""
+    patch.setattr(examples, "SLOPE", 2.0 * examples.SLOPE)
+    return STATEMENTS["new:lower"].check()
+
+
+def not_virtual(patch: Patch) -> Certificate:
+    """The leaders are those of costs that are a millionth higher."""
+    right = examples.solve
+    patch.setattr(examples, "solve", lambda lmdp, c, **options: right(lmdp, (1.0 + 1e-6) * np.asarray(c), **options))
+    return STATEMENTS["new:kappa"].check(COIN, ALTERNATING, 2.0)
+
+
+def tracks_other_costs(_: Patch) -> Certificate:
+    """A learner that tracks the leader of 1 - c_t passes for tracking."""
+    return certificate("new:tracking", sought(), sought().seats[1])
+
+
+MUTATIONS: dict[str, Mutation] = {
+    "ass:irred": periodic,
+    "ass:ergod": strangers,
+    "eq:bellman_V": led_by(wrong_values, "eq:bellman_V"),
+    "eq:bellman_Z": led_by(wrong_values, "eq:bellman_Z"),
+    "eq:statcost": led_by(lying, "eq:statcost"),
+    "eq:statdist": led_by(misplaced, "eq:statdist"),
+    "eq:optQ": led_by(eager, "eq:optQ"),
+    "eq:klform": led_by(lying, "eq:klform"),
+    "app:convexity": with_steps(coin, "app:convexity", pinsker=2.0),  # Pinsker's inequality without its 1/2
+    "app:dual": led_by(lying, "app:dual"),
+    "new:certificate": led_by(sloppy, "new:certificate"),
+    "new:span": with_constants(coin, "new:span", S=0.9),  # the first cost has the span 1, and so has v
+    "lem:vbound": lambda _: certificate("lem:vbound", trace(RETURN, ALTERNATING, start=0, leader=overstated)),
+    "lem:vbound/2": coin_led_by(eager, "lem:vbound/2"),
+    "lem:mixing": lambda _: certificate("lem:mixing", trace(HUB, HUB_COSTS, start=0, leader=eager)),
+    "lem:c_to_v": with_constants(coin, "lem:c_to_v", L=0.99),
+    "lem:c_to_v/2": half_tau,
+    "lem:v_to_Q": coin_led_by(eager, "lem:v_to_Q"),
+    "lem:change": with_constants(coin, "lem:change", L=0.48),
+    "lem:price/2": led_by(misplaced, "lem:price/2"),
+    "eq:lpiform": led_by(misplaced, "eq:lpiform"),
+    "eq:lpidiff": led_by(misplaced, "eq:lpidiff"),
+    "eq:mu_to_p": with_constants(coin, "eq:mu_to_p", L=0.5),
+    "eq:pmudiff": with_constants(coin, "eq:pmudiff", L=0.5),
+    "lem:trueloss/2": with_constants(coin, "lem:trueloss/2", cost_range=0.9),  # the costs do reach from 0 to 1
+    "lem:btl": led_by(idle, "lem:btl"),
+    "lem:price": with_constants(coin, "lem:price", L=0.2),
+    "lem:ideal": with_constants(coin, "lem:ideal", L=0.2),
+    "unlabelled:comparator": with_rivals("unlabelled:comparator", mixing=0.1),  # "swap" never mixes
+    "lem:trueloss": passed_off("lem:trueloss"),
+    "eq:fullbound": passed_off("eq:fullbound"),
+    "thm:main": passed_off("thm:main"),
+    "new:identity": led_by(of_other_costs, "new:identity"),
+    "new:price": led_by(of_other_costs, "new:price"),
+    "new:mirror": led_by(of_other_costs, "new:mirror"),
+    "new:I1": with_seat(mixed, 0, "new:I1", lambda rows: {"residual": (1.0 + 1e-6) * rows.residual}),
+    "new:I2": with_seat(mixed, 0, "new:I2", lambda rows: {"divergence": 0.0 * rows.divergence}),
+    "new:I3": with_seat(mixed, 0, "new:I3", lambda rows: {"ideal": rows.loss}),  # p_t in place of mu_t
+    "new:I4": with_rivals("new:I4", phase=0.0),  # no phase gain
+    "new:log": passed_off("new:log"),
+    "new:ksteps": passed_off("new:ksteps"),
+    "new:sensitivity": with_leaders(coin, "new:sensitivity", sensitivity=0.95),
+    "new:sensitivity/2": with_leaders(coin, "new:sensitivity/2", sensitivity=0.95),
+    "new:expconcave": with_steps(coin, "new:expconcave", variance=0.9),
+    "new:approximate": with_seat(sought, 1, "new:approximate", lambda rows: {"error": 0.0 * rows.error}),
+    "new:approximate/2": with_seat(mixed, 0, "new:approximate/2", lambda rows: {"gap": 0.0 * rows.gap}),
+    "new:tracking": tracks_other_costs,
+    "new:comparator": with_rivals("new:comparator", seat=True, mixing=0.1),
+    "new:posteriori": with_seat(sought, 1, "new:posteriori", lambda rows: {"divergence": 0.0 * rows.divergence}),
+    "new:posteriori/3": with_seat(sought, 1, "new:posteriori/3", lambda rows: {"divergence": 0.0 * rows.divergence}),
+    "new:posteriori/2": with_leaders(coin, "new:posteriori/2", sensitivity=0.8),
+    "new:lower": steep,
+    "new:kappa": not_virtual,
+}
+
+
+@pytest.mark.parametrize("label", MUTATIONS)
+def test_mutation(label: str, monkeypatch: Patch) -> None:
+    found = MUTATIONS[label](monkeypatch)
+    assert found.label == label
+    assert found.reading in ("corrected", "new")
+    assert found.holds is False
+    assert found.failed or found.kind == "assumption"
+
+
+def test_every_statement_is_mutated() -> None:
+    assert list(MUTATIONS) == list(STATEMENTS)
+
+
+@pytest.mark.parametrize("game", [coin, mixed, swap, hub, returning])
+def test_tolerances_are_rounding(game: Callable[[], Trace]) -> None:
+    """On games of some thirty rounds that are not ill-conditioned, nothing is let off more than about 1e-9."""
+    for one in checked(game()):
+        if one.holds is not None:
+            assert one.tolerance <= 1e-9 * max(1.0, abs(one.figures[1])), one
+
+
+@pytest.mark.parametrize("label", [label for label, one in STATEMENTS.items() if not one.standalone])
+def test_without_the_mutation(label: str) -> None:
+    """The worlds themselves are sound."""
+    one = STATEMENTS[label]
+    for game in (coin(), mixed(), swap(), hub(), returning()):
+        seats = [seat for seat in (game.ftl, *game.seats) if one.concerns(seat)]
+        found = [one.check(game, seat) for seat in seats] if one.per_learner else [one.check(game)]
+        assert all(each.holds in (True, None) for each in found)
+    honest = replace(sought(), seats=sought().seats[:1])
+    found = [one.check(honest, seat) for seat in honest.seats] if one.per_learner else [one.check(honest)]
+    assert all(each.holds is not False for each in found)
