@@ -138,7 +138,7 @@ def test_labels_cannot_break_out_of_the_page(tmp_path: Path) -> None:
 
 def test_frames_keep_the_first_and_the_last_round_and_fit_the_budget() -> None:
     for T, n in ((1, 5), (7, 100), (2000, 900), (10**5, 10), (500, 90_000)):
-        kept = frames.wanted_rounds(T, n, 4, True)
+        kept = frames.wanted_rounds(T, n, 4)
         assert kept[0] == 1
         assert kept[-1] == T
         assert kept == sorted(set(kept))

@@ -130,21 +130,40 @@ def _figure(value: float | None) -> str:
     return f"{value:,.4f}" if abs(value) < 1e6 else f"{value:.8g}"
 
 
+def demo_table(summary: Mapping[str, Any]) -> Table | Text:
+    """Loss, regret with its comparator, and speed, by learner."""
+    rounds = summary["rounds"]
+    return _figures(
+        {
+            name: {
+                "loss": one["loss"],
+                "of it for steering": one["control_cost"],
+                "regret vs leader": one["regret"]["leader"],
+                "rounds a second": round(rounds / one["seconds"]) if one["seconds"] else None,
+            }
+            for name, one in summary["learners"].items()
+        }
+    )
+
+
 def certificate_report(found: Certificates) -> Group:
     """Each label with both sides and a verdict, as printed and as corrected; then the bounds of the run itself."""
     game = found.game
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for name in ("label", "reading", "left", "", "right", "verdict"):
         table.add_column(name, justify="right" if name in ("left", "right") else "left", no_wrap=True)
-    table.add_column("where it is tightest", overflow="fold")
+    table.add_column("where it is tightest", overflow="fold", min_width=12)
     last = ""
     for reading, one in _readings(found.certificates):
-        table.add_row("" if one.label == last else one.label, reading, *_figures_of(one), Text(one.where))
+        where = "see below" if one.holds is None else one.where
+        shown = _figures_of(one, found.verdict(one))
+        table.add_row("" if one.label == last else one.label, reading, *shown, Text(where))
         last = one.label
     parts: list[Any] = [
         Text(f"{game.T:,} rounds on {game.lmdp.n:,} states, in units of the temperature", "bold"),
         Text("The game is follow the leader with exact leaders, unless a learner is named."),
         table,
+        *_left_out(found),
         Text(f"constants: {game.constants}"),
         *(Text(f"{name}: {why}") for name, why in game.constants.left_out.items()),
         Text("\nbounds on loss - T lambda from the run itself", "bold"),
@@ -169,16 +188,22 @@ def _alike(one: Certificate, other: Certificate | None) -> bool:
     return all(mine[name] == its[name] for name in ("label", "left", "right", "holds", "where"))
 
 
-def _figures_of(one: Certificate) -> tuple[Text, ...]:
+def _figures_of(one: Certificate, verdict: str) -> tuple[Text, ...]:
+    colour = {"holds": "green", "FAILS": "bold red" if one.failed else "yellow"}.get(verdict, "dim")
     if one.holds is None:
-        return Text(), Text(), Text(), Text("left out", "dim")
+        return Text(), Text(), Text(), Text(verdict, colour)
     left, right = one.figures
     sign = "=" if one.kind == "identity" else "<="
-    if one.holds:
-        verdict = Text("says nothing", "dim") if right == float("inf") else Text("holds", "green")
-    else:
-        verdict = Text("FAILS", "bold red" if one.failed else "yellow")
-    return Text(f"{left:.4g}"), Text(sign), Text(f"{right:.4g}"), verdict
+    return Text(f"{left:.4g}"), Text(sign), Text(f"{right:.4g}"), Text(verdict, colour)
+
+
+def _left_out(found: Certificates) -> list[Text]:
+    """Which statements were not looked at, by reason."""
+    reasons: dict[str, list[str]] = {}
+    for one in found.certificates:
+        if one.holds is None and one.label not in reasons.setdefault(one.where, []):
+            reasons[one.where].append(one.label)
+    return [Text(f"left out, {reason}: {', '.join(labels)}") for reason, labels in reasons.items()]
 
 
 def _run_bounds(found: Certificates) -> Table:
@@ -195,14 +220,14 @@ def _run_bounds(found: Certificates) -> Table:
 
 def _verdict(found: Certificates) -> str:
     ours = [one for one in found.certificates if one.reading != "printed" and one.kind != "assumption"]
-    looked = [one for one in ours if one.holds is not None]
+    told = [one for one in ours if one.holds is not None and not one.vacuous]
     printed = [one for one in found.certificates if one.reading == "printed" and one.holds is False]
     if found.failures:
         names = ", ".join(dict.fromkeys(one.label for one in found.failures))
         return f"FAILED: {names}. A corrected statement does not hold: that is a bug, or a discovery. Please report it."
     return (
-        f"All {len(looked)} corrected and new statements that were looked at hold ({len(ours) - len(looked)} were left "
-        f"out); {len(printed)} fail as printed. docs/paper.md lists the statements, docs/theory.md has the proofs."
+        f"All {len(told)} corrected and new statements that say something here hold ({len(ours) - len(told)} were left "
+        f"out or say nothing); {len(printed)} fail as printed. docs/paper.md lists them, docs/theory.md has the proofs."
     )
 
 

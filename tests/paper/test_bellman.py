@@ -126,9 +126,11 @@ def test_app_convexity(case: Case) -> None:
     found = certificate("app:convexity", game)
     assert found.holds
     steps = list(zip(one.Q[:-1], one.Q[1:], one.mu[1:], strict=True))
-    close(found.right, [mu @ kl(after, before) for before, after, mu in steps], one.error(game))
+    close(found.right[: game.T], [mu @ kl(after, before) for before, after, mu in steps], one.error(game))
     squares = [0.5 * mu @ np.abs(after - before).sum(axis=1) ** 2 for before, after, mu in steps]
-    close(found.left, squares, one.error(game))
+    close(found.left[: game.T], squares, one.error(game))
+    close(found.left[game.T :], 0.0, one.error(game))
+    assert (found.right[game.T :] == 0.0).all()
 
 
 def lagrangian_slope(pi: Floats, P: Floats, c: Floats, v: Floats, average: float, sign: float) -> float:
@@ -182,12 +184,13 @@ def test_new_span(case: Case) -> None:
     assert found.holds
     close(found.left, [span(v) for v in one.v], one.error(game))
     with np.errstate(divide="ignore"):
-        paths = 1.0 - np.log(one.P)
+        paths = game.constants.cost_range - np.log(one.P)
     np.fill_diagonal(paths, 0.0)
     for k in range(case.states):  # Floyd and Warshall
         paths = np.minimum(paths, paths[:, k : k + 1] + paths[k : k + 1, :])
     H = int(game.constants.primitivity_index)
     power = np.linalg.matrix_power(one.P, H)
-    by_powers = H + np.log(power.max(axis=0) / power.min(axis=0)).max()
-    least = min(paths.max(), hitting_times(one.P).max(), by_powers)
+    C = game.constants.cost_range
+    by_powers = H * C + np.log(power.max(axis=0) / power.min(axis=0)).max()
+    least = min(paths.max(), C * hitting_times(one.P).max(), by_powers)
     close(found.right, least, 64.0 * np.finfo(float).eps * case.states * max(1.0, least) ** 2)

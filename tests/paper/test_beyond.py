@@ -160,8 +160,8 @@ def test_new_I4(case: Case) -> None:
         close(found.right[k], right, weighted(case) * (1.0 + B))
 
 
-def excess_bound(L: float, T: int, extra: float = 0.0) -> float:
-    return (L**3 + L**2 / 2 + 2 * L + extra) * (1 + math.log(T)) + 2 * L
+def excess_bound(C: float, L: float, T: int, extra: float = 0.0) -> float:
+    return (C**2 * L**3 + C**2 * L**2 / 2 + 2 * C * L + extra) * (1 + math.log(T)) + 2 * C * L
 
 
 @few
@@ -176,8 +176,9 @@ def test_new_log(case: Case) -> None:
     assert found.holds
     close(found.left, excess(case, straight(case).ftl), sums(case))
     L = 1.0 + a / (1.0 - a) * math.exp(S)
-    # 1/(1 - alpha) is formed again from alpha, whose rounding enters times L, and three times in the cube
-    np.testing.assert_allclose(found.right, excess_bound(L, case.rounds), rtol=FORMULA * L)
+    # the rounding of a(P) enters the odds times 1/(1 - a), and three times in the cube
+    right = excess_bound(game.constants.cost_range, L, case.rounds)
+    np.testing.assert_allclose(found.right, right, rtol=FORMULA * L)
 
 
 @few
@@ -191,7 +192,8 @@ def test_new_ksteps(case: Case) -> None:
     power = np.linalg.matrix_power(straight(case).P, k)
     shared = min(float(np.minimum(one, other).sum()) for one in power for other in power)
     L = 1.0 + (1.0 - shared) / shared * math.exp(S) if k == 1 else k * math.exp(k * S) / shared
-    np.testing.assert_allclose(found.right, excess_bound(L, case.rounds), rtol=FORMULA * case.states)
+    right = excess_bound(game.constants.cost_range, L, case.rounds)
+    np.testing.assert_allclose(found.right, right, rtol=FORMULA * case.states)
 
 
 @few
@@ -262,7 +264,8 @@ def test_new_approximate(case: Case) -> None:
         L = game.met(seat).L
         assert max(sensitivity(Q, stationary(Q)) for Q in (*walk.Q, *one.Q)) <= L * (1.0 + one.error(game))
         errors = sum(span(v - best) for v, best in zip(walk.v, one.v, strict=False))
-        right = excess_bound(L, case.rounds) + (L / 2 + 1.0) * errors
+        C = game.constants.cost_range
+        right = excess_bound(C, L, case.rounds) + (C * L / 2 + 1.0) * errors
         np.testing.assert_allclose(found.right, right, rtol=FORMULA, atol=(L / 2 + 1.0) * sums(case))
 
 
@@ -295,12 +298,13 @@ def test_new_tracking(case: Case) -> None:
         assert found.holds, seat.name
         close(found.left, excess(case, walk), sums(case))
         met = game.met(seat)
-        per_round = met.decay**seat.learner.steps
-        if per_round < 0.9:  # sum_{j>=1} a_{jN} with a_j <= factor decay^j, written out until 0.9^400 < eps is left
-            series = met.factor * sum(per_round**j for j in range(1, 400))
-            extra = met.L * (met.L + 2.0) * min(series, met.L - 1.0)
-            np.testing.assert_allclose(found.right, excess_bound(met.L, case.rounds, extra), rtol=10.0 * FORMULA)
-        assert found.right[0] <= excess_bound(met.L, case.rounds, met.L * (met.L + 2.0) * (met.L - 1.0)) * (1 + FORMULA)
+        C, N = met.cost_range, seat.learner.steps
+        if met.alpha_k < 0.9:  # sum_{j>=1} a_{jN} with a_j <= alpha_k^floor(j/k), until 0.9^400 < eps is left
+            terms = sum(met.alpha_k ** (j * N // met.k) for j in range(1, 400 * met.k))
+            assert min(terms, met.L - 1.0) <= met.series(N) * (1.0 + 10.0 * FORMULA)
+        extra = C * met.L * (C * met.L + 2.0) * met.series(N)
+        np.testing.assert_allclose(found.right, excess_bound(C, met.L, case.rounds, extra), rtol=10.0 * FORMULA)
+        assert met.series(N) <= met.L - 1.0
 
 
 @few

@@ -179,11 +179,12 @@ def test_constants_of_a_run(family: str) -> None:
 
 
 def test_formulas() -> None:
-    assert sensitivity(0.0, 1.0) == math.inf
-    assert sensitivity(1.0, 5.0) == 1.0
-    assert sensitivity(1.0, 1e4) == 1.0  # equal rows, however large the costs
-    assert sensitivity(0.5, math.log(3.0)) == pytest.approx(4.0)  # odds 1, times 3
-    assert sensitivity(0.5, 1e4) == math.inf
+    assert sensitivity(1.0, 0.0, 1.0) == math.inf
+    assert sensitivity(0.0, 1.0, 5.0) == 1.0
+    assert sensitivity(0.0, 1.0, 1e4) == 1.0  # equal rows, however large the costs
+    assert sensitivity(1e-21, 1.0, 50.0) == pytest.approx(1.0 + 1e-21 * math.exp(50.0))  # hardly apart, until e^S
+    assert sensitivity(0.5, 0.5, math.log(3.0)) == pytest.approx(4.0)  # odds 1, times 3
+    assert sensitivity(0.5, 0.5, 1e4) == math.inf
     assert mixing_time(1.0) == 0.0
     assert mixing_time(math.inf) == math.inf
     assert mixing_time(2.0) == pytest.approx(1.0 / math.log(2.0))

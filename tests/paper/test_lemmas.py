@@ -85,8 +85,9 @@ def test_lem_c_to_v(case: Case) -> None:
         found.right, [L * span(step) for step in changes(one.c)], rtol=FORMULA, atol=8.0 * EPS * L
     )
     printed = certificate("lem:c_to_v", game, reading="printed")
-    right = [2.0 * game.constants.tau * np.abs(step).max() for step in changes(one.c)]
-    np.testing.assert_allclose(printed.right, right, rtol=FORMULA)
+    if math.isfinite(game.printed.tau):
+        right = [2.0 * game.printed.tau * np.abs(step).max() for step in changes(one.c)]
+        np.testing.assert_allclose(printed.right, right, rtol=FORMULA)
 
 
 @few
@@ -117,14 +118,33 @@ def test_lem_v_to_Q(case: Case) -> None:
 
 @few
 @given(case=cases)
+def test_eq_span(case: Case) -> None:
+    """Both terms, with the Bellman operators written out."""
+    game, one = case.record, straight(case)
+    found = certificate("eq:span", game)
+    assert found.holds
+    close(found.left, [span(d) for d in changes(one.v)], one.error(game))
+
+    def bellman(c: Floats, v: Floats) -> Floats:
+        return c - np.log(one.P @ np.exp(-v))
+
+    rights = [
+        span(f - g) + span(bellman(g, v_f) - bellman(g, v_g))
+        for g, f, v_g, v_f in zip(one.c[:-1], one.c[1:], one.v[:-1], one.v[1:], strict=True)
+    ]
+    close(found.right, rights, 4.0 * one.error(game))
+
+
+@few
+@given(case=cases)
 def test_lem_change(case: Case) -> None:
     game, one = case.record, straight(case)
     found, printed = certificate("lem:change", game), certificate("lem:change", game, reading="printed")
     assert found.holds
     close(found.left, moved(one), one.error(game))
     t = np.arange(1, case.rounds + 1)
-    np.testing.assert_allclose(found.right, game.constants.L / t, rtol=FORMULA)
-    np.testing.assert_allclose(printed.right, game.constants.tau / t, rtol=FORMULA)
+    np.testing.assert_allclose(found.right, game.constants.cost_range * game.constants.L / t, rtol=FORMULA)
+    np.testing.assert_allclose(printed.right, game.printed.tau / t, rtol=FORMULA)
 
 
 @few
@@ -190,14 +210,15 @@ def test_eq_mu_to_p(case: Case) -> None:
     close(corrected.left, distances(one), one.error(game))
 
     def a_to(steps: int) -> float:
-        return min(1.0, found.factor * found.decay**steps)
+        return found.alpha_k ** (steps // found.k)
 
+    tau = game.printed.tau
     for t in range(1, case.rounds + 1):
-        terms = [found.factor * found.decay ** (t - 1 - m) / m for m in range(1, t)]
-        np.testing.assert_allclose(corrected.right[t - 1], 2.0 * a_to(t - 1) + found.L**2 * sum(terms), rtol=FORMULA)
-        if 0.0 < found.tau < math.inf:
-            e = math.exp(-1.0 / found.tau)
-            right = 2.0 * e ** (t - 1) + found.tau * (found.tau + 1.0) * sum(e ** (t - m) / m for m in range(1, t))
+        terms = found.cost_range * found.L**2 * sum(a_to(t - 1 - m) / m for m in range(1, t))
+        np.testing.assert_allclose(corrected.right[t - 1], 2.0 * a_to(t - 1) + terms, rtol=FORMULA)
+        if 0.0 < tau < math.inf:
+            e = math.exp(-1.0 / tau)
+            right = 2.0 * e ** (t - 1) + tau * (tau + 1.0) * sum(e ** (t - m) / m for m in range(1, t))
             np.testing.assert_allclose(printed.right[t - 1], right, rtol=FORMULA)
 
 
@@ -211,10 +232,11 @@ def test_eq_pmudiff(case: Case) -> None:
     close(corrected.left, distances(one), one.error(game))
     for t in range(1, case.rounds + 1):
         later = (1.0 + math.log(t - 1)) / (t - 1) if t > 1 else 0.0
-        bound = 2.0 * min(1.0, found.factor * found.decay ** (t - 1)) + found.L**3 * later
+        bound = 2.0 * found.alpha_k ** ((t - 1) // found.k) + found.cost_range * found.L**3 * later
         np.testing.assert_allclose(corrected.right[t - 1], bound, rtol=FORMULA)
-        e = math.exp(-1.0 / found.tau) if found.tau > 0.0 else 0.0
-        bound = 2.0 * e ** (t - 1) + 2.0 * (found.tau + 1.0) ** 3 * (1.0 + math.log(t)) / t
+        tau = game.printed.tau
+        e = math.exp(-1.0 / tau) if tau > 0.0 else 0.0
+        bound = 2.0 * e ** (t - 1) + 2.0 * (tau + 1.0) ** 3 * (1.0 + math.log(t)) / t
         np.testing.assert_allclose(printed.right[t - 1], bound, rtol=FORMULA)
 
 
@@ -229,4 +251,5 @@ def test_lem_trueloss_2(case: Case) -> None:
         return
     assert found.holds
     close(found.left, [np.abs(step).max() for step in changes(one.c)[1:]], game.noise)
-    close(found.right, [1.0 / (t - 1) for t in range(3, case.rounds + 2)], game.noise)
+    width = float(one.costs.max() - one.costs.min())
+    close(found.right, [width / (t - 1) for t in range(3, case.rounds + 2)], game.noise)

@@ -275,6 +275,7 @@ MUTATIONS: dict[str, Mutation] = {
     "lem:vbound/2": coin_led_by(eager, "lem:vbound/2"),
     "lem:mixing": lambda _: certificate("lem:mixing", trace(HUB, HUB_COSTS, start=0, leader=eager)),
     "lem:c_to_v": with_constants(coin, "lem:c_to_v", L=0.99),
+    "eq:span": with_steps(coin, "eq:span", change_beyond=0.0, change_c=0.9),  # a triangle with a side too short
     "lem:c_to_v/2": half_tau,
     "lem:v_to_Q": coin_led_by(eager, "lem:v_to_Q"),
     "lem:change": with_constants(coin, "lem:change", L=0.48),
@@ -283,7 +284,7 @@ MUTATIONS: dict[str, Mutation] = {
     "eq:lpidiff": led_by(misplaced, "eq:lpidiff"),
     "eq:mu_to_p": with_constants(coin, "eq:mu_to_p", L=0.5),
     "eq:pmudiff": with_constants(coin, "eq:pmudiff", L=0.5),
-    "lem:trueloss/2": with_constants(coin, "lem:trueloss/2", cost_range=0.9),  # the costs do reach from 0 to 1
+    "lem:trueloss/2": lambda _: certificate("lem:trueloss/2", replace(coin(), hull=0.9)),  # they reach from 0 to 1
     "lem:btl": led_by(idle, "lem:btl"),
     "lem:price": with_constants(coin, "lem:price", L=0.2),
     "lem:ideal": with_constants(coin, "lem:ideal", L=0.2),

@@ -51,7 +51,6 @@ PAPER = [
     "app:mu_to_p",
 ]  # its labels of assumptions, theorems, lemmas, equations and appendices, in their order
 NOT_STATEMENTS = {
-    "eq:span": "the first line of the proof of lem:c_to_v, an identity and the triangle inequality",
     "app:price": "the section with the proof of lem:price",
     "app:mu_to_p": "the section with the proof of eq:mu_to_p",
 }

@@ -52,7 +52,7 @@ def test_lem_btl(case: Case) -> None:
 def idealised_bounds(case: Case, share: float) -> tuple[float, float]:
     """The right sides of lem:price and lem:ideal, printed and corrected."""
     found, lg = case.record.constants, 1.0 + math.log(case.rounds)
-    return 2.0 * (found.tau**2 + 1.0) * lg, share * found.L**2 * lg
+    return 2.0 * (case.record.printed.tau**2 + 1.0) * lg, share * (found.cost_range * found.L) ** 2 * lg
 
 
 @few
@@ -86,7 +86,7 @@ def test_unlabelled_comparator(case: Case) -> None:
     B = -math.log(one.P[one.P > 0.0].min())
     for k, (loss, mixing) in enumerate(rivals(case).values()):
         close(found.left[k], case.rounds * one.average[-1] - loss, sums(case) * (1.0 + B))
-        close(found.right[k], mixing * (B + 1.0), sums(case) * (1.0 + B))
+        close(found.right[k], mixing * (B + game.constants.cost_range), sums(case) * (1.0 + B))
         assert max(kl(Q, one.P).max() for Q in case.game.rivals.values()) <= B * (1.0 + EPS * case.states)
 
 
@@ -98,21 +98,21 @@ def test_lem_trueloss(case: Case) -> None:
     assert found.holds
     assert printed.holds
     close(found.left, sum(one.ftl.loss) - ideal(one), sums(case))
-    L, tau, log_T = constants.L, constants.tau, math.log(case.rounds)
-    np.testing.assert_allclose(found.right, (L**3 + 2 * L) * (1 + log_T) + 2 * L, rtol=FORMULA)
+    C, L, tau, log_T = constants.cost_range, constants.L, game.printed.tau, math.log(case.rounds)
+    np.testing.assert_allclose(found.right, (C**2 * L**3 + 2 * C * L) * (1 + log_T) + 2 * C * L, rtol=FORMULA)
     right = (tau + 1) ** 3 * (1 + log_T) ** 2 + 2 * (tau + 1) * (3 + log_T)
     np.testing.assert_allclose(printed.right, right, rtol=FORMULA)
 
 
 def excess_bound(case: Case) -> float:
     """The right side of new:log with the L of the record."""
-    L, log_T = case.record.constants.L, math.log(case.rounds)
-    return (L**3 + L**2 / 2 + 2 * L) * (1 + log_T) + 2 * L
+    C, L, log_T = case.record.constants.cost_range, case.record.constants.L, math.log(case.rounds)
+    return (C**2 * L**3 + C**2 * L**2 / 2 + 2 * C * L) * (1 + log_T) + 2 * C * L
 
 
 def printed_bound(case: Case) -> float:
     """The right side of eq:fullbound."""
-    tau, B, log_T = case.record.constants.tau, case.record.constants.B, math.log(case.rounds)
+    tau, B, log_T = case.record.printed.tau, case.record.constants.B, math.log(case.rounds)
     return 2 * (tau + 1) ** 3 * (1 + log_T) ** 2 + 2 * (tau**2 + tau + 2) * (3 + log_T) + (2 * tau + 2) * (B + 2)
 
 
@@ -133,14 +133,14 @@ def against_each(case: Case, label: str, allowance: list[float]) -> None:
 @few
 @given(case=cases)
 def test_eq_fullbound(case: Case) -> None:
-    B = case.record.constants.B
-    against_each(case, "eq:fullbound", [mixing * (B + 1.0) for _, mixing in rivals(case).values()])
+    B, C = case.record.constants.B, case.record.constants.cost_range
+    against_each(case, "eq:fullbound", [mixing * (B + C) for _, mixing in rivals(case).values()])
 
 
 @few
 @given(case=cases)
 def test_thm_main(case: Case) -> None:
     """Without B: the span of the last leader's values, and twice the mixing sum."""
-    last = straight(case).v[-1]
-    allowance = [last.max() - last.min() + 2.0 * mixing for _, mixing in rivals(case).values()]
+    last, C = straight(case).v[-1], case.record.constants.cost_range
+    allowance = [last.max() - last.min() + 2.0 * C * mixing for _, mixing in rivals(case).values()]
     against_each(case, "thm:main", allowance)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 
+import numpy as np
 import pytest
 
 import lsmdp
@@ -80,3 +81,45 @@ def test_the_paper_has_temperature_one() -> None:
     assert {one.holds for one in checked(cold, "printed")} == {None}
     warm = lsmdp.ring(4, temperature=2.0)
     assert True in {one.holds for one in checked(trace(warm, by_name("iid", warm, 4, 1)), "printed")}
+
+
+def test_a_chain_that_hardly_moves() -> None:
+    """1 - P(x,x) rounds to 0: an inverse of I - Q does not exist in floats, hitting times do."""
+    report = lsmdp.certify(lsmdp.sticky(1e-17), [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    assert report.holds
+    assert report.game.leader.sensitivity[0] == pytest.approx(1.0 / 2e-17, rel=1e-12)  # 1/(2 eps) by hand
+
+
+def test_rows_that_differ_by_less_than_rounding() -> None:
+    """a(P) = 1e-21 becomes a(Q) = 0.65 at a low temperature; 1 - (1 - a) would be 0, and L = 1."""
+    lmdp = lsmdp.LMDP([[1.0, 1e-21], [1.0, 1e-40]], temperature=0.02)
+    report = lsmdp.certify(lmdp, [[1.0, 0.0]] * 5)
+    assert report.holds
+    assert report.game.constants.a == pytest.approx(1e-21)
+    assert np.nanmax(report.game.leader.a) > 0.5
+
+
+def test_only_spans_of_costs_matter() -> None:
+    lmdp, costs = lsmdp.LMDP([[0.9, 0.1], [0.2, 0.8]]), np.random.default_rng(5).random((9, 2))
+    at_zero, shifted = lsmdp.certify(lmdp, costs), lsmdp.certify(lmdp, costs + 1000.0)
+    assert at_zero.holds
+    assert shifted.holds
+    assert pytest.approx(at_zero.game.constants.L) == shifted.game.constants.L
+    assert shifted["lem:change"][0].holds is None  # the paper has costs in [0, 1]
+
+
+def test_printed_statements_speak_of_all_costs_in_the_unit_interval() -> None:
+    """At temperature 10 the costs are at most 0.1, but the paper's tau is over all costs up to 1."""
+    lmdp = lsmdp.LMDP([[0.764, 0.236], [0.96, 0.04]], temperature=10.0)
+    report = lsmdp.certify(lmdp, np.random.default_rng(1).random((20, 2)))
+    assert report.game.paper_setting
+    assert report.game.printed.cost_range == 1.0
+    assert report.game.constants.cost_range < 0.1
+    cold = lsmdp.certify(lsmdp.LMDP([[0.764, 0.236], [0.96, 0.04]], temperature=0.1), [[0.0, 0.1], [0.1, 0.0]])
+    assert cold.game.paper_setting
+
+
+def test_constant_costs_of_any_size() -> None:
+    report = lsmdp.certify(lsmdp.ring(3), np.full((4, 3), 250.3), lsmdp.TrackTheLeader())
+    assert report.holds
+    assert report.game.constants.cost_range == 0.0

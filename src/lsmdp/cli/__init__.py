@@ -13,9 +13,8 @@ Everything heavy is imported inside the commands, so that ``lsmdp --help`` is qu
 
 from lsmdp.cli import games, pages, paper, single
 from lsmdp.cli.base import app
-from lsmdp.cli.single import DEMO_COST, DEMO_MAP
 
-__all__ = ["DEMO_COST", "DEMO_MAP", "app", "games", "main", "pages", "paper", "single"]
+__all__ = ["app", "games", "main", "pages", "paper", "single"]
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
-"""The command that turns a run into a page: ``report``."""
+"""The commands that show a run: ``report``, ``figures``, and ``demo``, which plays one first."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -48,6 +48,62 @@ def figures(run: Run, form: Format = "pdf", out: FigureFolder = None, as_json: J
             typer.echo("\n".join(written))
 
 
+DEMO = {
+    "kernel": "museum",
+    "costs": "danger",
+    "learners": ("ftl", "track", "phased", "passive"),
+    "rounds": 2_000,
+    "start": "769",  # in the middle of the hall
+    "seed": 0,
+    "temperature": 0.3,
+}
+DEMO_STORY = """\
+A patrol walks at random through a museum. A danger roams the galleries, and
+nobody says where it will be next: what a cell costs is seen only after the
+patrol has moved. Steering away from the random walk costs as well. Four
+learners play 2,000 rounds side by side."""
+
+DemoOut = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the run.")]
+
+
+@app.command()
+def demo(out: DemoOut = Path("runs/demo"), show: Open = False, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Play a built-in game and write a page about it: the best first minute."""
+    with complaints():
+        from lsmdp import runs
+        from lsmdp.terminal import Progress
+
+        if not as_json and not quiet:
+            typer.echo(DEMO_STORY)
+        with Progress(quiet) as progress:
+            runs.resume(out, runs.Spec.of(**DEMO), watch=progress)
+        summary = runs.Folder(out).summary()
+        path = write(out, None, quiet)
+        if as_json:
+            print_json(summary | {"page": str(path)})
+        else:
+            _tell(summary, path)
+        if show:
+            typer.launch(path.resolve().as_uri())
+
+
+def _tell(summary: dict[str, Any], path: Path) -> None:
+    from rich.console import Console
+
+    from lsmdp.terminal import demo_table
+
+    console = Console(highlight=False)
+    console.print(demo_table(summary))
+    learners = summary["learners"]
+    regret, T = learners["ftl"]["regret"]["leader"], summary["rounds"]
+    share = 1.0 - learners["ftl"]["loss"] / learners["passive"]["loss"]
+    typer.echo(
+        f"Follow the leader avoids {share:.0%} of what the random walk pays, and pays {regret / T:.2g} a round more\n"
+        "than the best policy for the mean of all costs, which nobody knew in advance."
+    )
+    typer.echo(f"See it move: {path} (or lsmdp demo --open)")
+
+
 def write(run: Path, out: Path | None, quiet: bool) -> Path:
     """Write the page, showing progress on stderr."""
     from lsmdp.report import write_page
@@ -55,7 +111,7 @@ def write(run: Path, out: Path | None, quiet: bool) -> Path:
 
     with Progress(quiet) as progress:
 
-        def watch(what: str, t: int) -> None:
-            progress.tick(t, None, lambda rate: f"{what}: round {t:,}, {rate:,.0f} a second")
+        def watch(what: str, t: int, rounds: int) -> None:
+            progress.tick(t, rounds, lambda rate: f"{what}: round {t:,} of {rounds:,}, {rate:,.0f} a second")
 
         return write_page(run, out, watch)

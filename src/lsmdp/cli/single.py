@@ -1,4 +1,4 @@
-"""The commands about one model and one cost: ``check``, ``solve`` and ``demo``."""
+"""The commands about one model and one cost: ``check`` and ``solve``."""
 
 from __future__ import annotations
 
@@ -97,51 +97,6 @@ def solve(
         if out is not None:
             _save(out, solution)
         _show(solution, as_json, out)
-
-
-@app.command()
-def demo() -> None:
-    """Solve a small built-in map with walls and show the answer."""
-    with complaints():
-        from rich.console import Console
-
-        from lsmdp.makers import grid
-        from lsmdp.perron import solve as solve_model
-        from lsmdp.terminal import pictures, solution_table
-
-        lmdp = grid(len(DEMO_MAP), len(DEMO_MAP[0]), walls=DEMO_MAP)
-        rows_and_columns = lmdp.positions.astype(int).tolist()
-        solution = solve_model(lmdp, [DEMO_COST[DEMO_MAP[row][column]] for row, column in rows_and_columns])
-        console = Console(highlight=False)
-        console.print(DEMO_STORY)
-        console.print(
-            pictures(console, lmdp, {"value v: cost to come": solution.v, "where it lives: mu": solution.stationary})
-        )
-        console.print(solution_table(solution))
-        console.print("Next: lsmdp check grid:30x30, then lsmdp solve grid:30x30 --cost hill")
-
-
-DEMO_COST = {"G": 0.0, ".": 0.1, "~": 1.0}
-DEMO_STORY = """\
-A random walker in six rooms pays 0 a step at home (bottom right), 1 in the
-mud and 0.1 elsewhere. Steering costs the KL divergence from the random walk.
-The best trade-off:"""
-DEMO_MAP = [
-    "...........#...........#............",
-    "...........#...........#............",
-    "...........#...........#............",
-    "...........................~~.......",
-    "...........#...........#...~~.......",
-    "...........#...........#............",
-    "####.###########.#############.#####",
-    "...........#...~~~~....#............",
-    "...........#...~~~~....#............",
-    "...............~~~~.................",
-    "...........#...~~~~....#............",
-    "...........#...........#.........GG.",
-    "...........#...........#.........GG.",
-    "...........#...........#............",
-]
 
 
 def _show(solution: Solution, as_json: bool, out: Path | None = None) -> None:

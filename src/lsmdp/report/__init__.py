@@ -31,7 +31,7 @@ def write_page(path: Path, out: Path | None = None, watch: Watch | None = None) 
     return target
 
 
-def _nobody(_what: str, _t: int) -> None:
+def _nobody(_what: str, _t: int, _rounds: int) -> None:
     """Watches nothing."""
 
 

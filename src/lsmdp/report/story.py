@@ -17,11 +17,10 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.game import Run
 from lsmdp.model import LMDP
-from lsmdp.report import frames
-from lsmdp.report.layout import LARGEST, layout
+from lsmdp.report.frames import Film
 from lsmdp.runs import Folder
 from lsmdp.terminal import palette
-from lsmdp.theory import Certificates, certify
+from lsmdp.theory import Certificate, Certificates, certify
 from lsmdp.theory.beyond import sharp_terms
 from lsmdp.theory.regrets import excess_bound, printed_bound
 
@@ -29,14 +28,17 @@ POINTS = 400  # of a curve
 CERTIFIED = 6e6  # rounds times states up to which the run is certified for the page
 READABLE = 1e4  # a bound is drawn if it is at most this many times the largest regret
 
-Watch = Callable[[str, int], None]
+Watch = Callable[[str, int, int], None]  # what is being done, the round, and of how many
 
 
 def story(folder: Folder, run: Run, watch: Watch) -> dict[str, Any]:
     """The whole page."""
     summary = folder.summary()
     learners = _learners(summary)
-    found = _certified(run, lambda t: watch("certifying", t))
+    film = Film(run)
+    found = _certified(run, film, lambda t: watch("certifying", t, run.rounds))
+    if film.shots == [] and film.places is not None:
+        film.shoot(lambda t: watch("drawing the map", t, run.rounds))
     rounds = Rounds(folder, summary)
     return {
         "rounds": summary["rounds"],
@@ -46,7 +48,7 @@ def story(folder: Folder, run: Run, watch: Watch) -> dict[str, Any]:
         "learners": learners,
         "curves": _curves(rounds, found, summary),
         "parts": {"title": _parts_title(learners)},
-        "map": _map(run, lambda t: watch("drawing the map", t)),
+        "map": _map(run, film),
         "effort": _effort(rounds, summary),
         "certificates": _certificates(found),
         "provenance": _provenance(folder),
@@ -238,15 +240,10 @@ def _parts_title(learners: list[dict[str, Any]]) -> str:
     return f"{best['name']} spends {share:.0%} of its loss on steering"
 
 
-def _map(run: Run, watch: Callable[[int], None]) -> dict[str, Any]:
-    lmdp = run.lmdp
-    names = [seat.learner.name for seat in run.table.seats if not hasattr(seat.learner, "foresee")]
-    drawn = lmdp.positions is not None or lmdp.n <= LARGEST
-    if not drawn:
-        return _table_of_states(run, names, watch)
-    places = lmdp.positions if lmdp.positions is not None else layout(lmdp.P)
-    wanted = frames.wanted_rounds(run.rounds, lmdp.n, len(names), True)
-    shots = [frames.packed(one, places) for one in frames.glimpses(run, wanted, watch)]
+def _map(run: Run, film: Film) -> dict[str, Any]:
+    lmdp, places, names = run.lmdp, film.places, film.names
+    if places is None:
+        return _table_of_states(run, names)
     grid = lmdp.grid_shape is not None
     unit = 1.0 if grid else max(float(np.ptp(places, axis=0).max()), 1e-9) / 60.0
     busiest = _busiest(run, names)
@@ -263,7 +260,7 @@ def _map(run: Run, watch: Callable[[int], None]) -> dict[str, Any]:
         "radius": float(np.clip(18.0 / math.sqrt(lmdp.n), 0.18, 1.2)),
         "edges": [] if grid else _edges(lmdp.P),
         "ramp": [f"rgb({r},{g},{b})" for r, g, b in palette()[::4]],
-        "frames": shots,
+        "frames": film.shots,
     }
 
 
@@ -290,9 +287,8 @@ def _edges(P: Any) -> list[int]:
     return np.stack([rows[once], P.indices[once]], axis=1).ravel().tolist()
 
 
-def _table_of_states(run: Run, names: list[str], watch: Callable[[int], None]) -> dict[str, Any]:
+def _table_of_states(run: Run, names: list[str]) -> dict[str, Any]:
     lmdp = run.lmdp
-    watch(run.rounds)
     laws = {seat.learner.name: seat.law for seat in run.table.seats}
     shown = np.unique(np.concatenate([np.argsort(-laws[name])[:150] for name in names]))
     mean = run.table.seen.mean
@@ -335,10 +331,10 @@ def _median(values: Floats) -> float | None:
     return float(np.median(known)) if known.size else None
 
 
-def _certified(run: Run, watch: Callable[[int], None]) -> Certificates | None:
+def _certified(run: Run, film: Film, watch: Callable[[int], None]) -> Certificates | None:
     if run.rounds * run.lmdp.n > CERTIFIED or not getattr(run.costs, "replayable", True):
         return None
-    return certify(run, search=False, watch=watch)
+    return certify(run, search=False, watch=watch, look=film.look, at=film.rounds)
 
 
 def _certificates(found: Certificates | None) -> dict[str, Any]:
@@ -352,7 +348,7 @@ def _certificates(found: Certificates | None) -> dict[str, Any]:
     ours = [
         one
         for one in found.certificates
-        if one.reading != "printed" and one.kind != "assumption" and one.holds is not None
+        if one.reading != "printed" and one.kind != "assumption" and one.holds is not None and not one.vacuous
     ]
     printed = [one for one in found.certificates if one.reading == "printed" and one.holds is False]
     title = f"All {len(ours)} corrected statements hold" if found.holds else "A corrected statement FAILS"
@@ -362,17 +358,15 @@ def _certificates(found: Certificates | None) -> dict[str, Any]:
         "for this run.",
         "note": "Statements about learners name them in the second column; the others are about follow the leader with "
         "exact leaders.",
-        "rows": [_line(one.to_dict(), one.failed) for one in found.certificates],
+        "rows": [_line(found, one) for one in found.certificates],
     }
 
 
-def _line(one: dict[str, Any], failed: bool) -> list[Any]:
-    verdict = {True: "holds", False: "FAILS" if failed else "fails as printed", None: "left out"}[one["holds"]]
-    if one["kind"] == "assumption" and one["holds"] is False and one["reading"] != "printed":
-        verdict = "does not hold"
-    if one["holds"] and one["right"] == "infinite":
-        verdict = "says nothing"
-    sign = "=" if one["kind"] == "identity" else "≤"
+def _line(found: Certificates, certificate: Certificate) -> list[Any]:
+    one, sign = certificate.to_dict(), "=" if certificate.kind == "identity" else "≤"
+    verdict = found.verdict(certificate)
+    if verdict == "FAILS" and not certificate.failed:
+        verdict = "does not hold" if certificate.reading != "printed" else "fails as printed"
     return [one["label"], one["about"] or one["reading"], one["left"], sign, one["right"], verdict, one["where"]]
 
 

@@ -24,7 +24,7 @@ def _leaders(game: Trace) -> Ints:
 
 def _off(game: Trace) -> Floats:
     """What one Bellman equation may be off by."""
-    return np.asarray(game.leader.gap / 2 + game.noise * (1.0 + game.leader.span_v))
+    return np.asarray(game.leader.gap / 2 + game.noise * game.leader.size)
 
 
 def _states(game: Trace, numbers: Floats) -> list[str]:
@@ -63,14 +63,15 @@ def ass_irred(game: Trace, *, reading: Reading) -> Certificate:
 )
 def ass_ergod(game: Trace, *, reading: Reading) -> Certificate:
     """The Dobrushin coefficient is below 1; printed without the 1/2."""
-    a = game.constants.a
-    if a == 1.0 and game.constants.how["a"] != "exact":
+    a, apart = game.constants.a, game.constants.shared == 0.0
+    if apart and game.constants.how["a"] != "exact":
         reason = "too many pairs of states to compare" if game.constants.exact else "asked for the cheap version only"
         return left_out("ass:ergod", reading, reason, kind="assumption")
-    below = math.nextafter(1.0, 0.0)
-    place = "two states have no common successor" if a == 1.0 else ""
-    left = 2.0 * a if reading == "printed" else a
-    return at_most("ass:ergod", reading, left, below, kind="assumption", places=place)
+    place = "two states have no common successor" if apart else ""
+    if reading == "printed":
+        return at_most("ass:ergod", reading, 2.0 * a, math.nextafter(1.0, 0.0), kind="assumption", places=place)
+    below = 1.0 if not apart else math.nextafter(1.0, 0.0)  # a(P) < 1 may round to 1
+    return at_most("ass:ergod", reading, a, below, kind="assumption", places=place)
 
 
 @statement(
@@ -128,17 +129,19 @@ def eq_klform(game: Trace, *, reading: Reading) -> Certificate:
     "the same",
 )
 def app_convexity(game: Trace, *, reading: Reading) -> Certificate:
-    """1/2 sum mu' |Q' - Q|_1^2 <= B_R(pi_{t+1}|pi_t), the Bregman divergence by its definition."""
+    """1/2 sum mu' |Q' - Q|_1^2 <= B_R(pi_{t+1}|pi_t) by its definition, and that is sum mu' KL(Q'||Q)."""
     steps = game.steps
-    size = 1.0 + np.maximum(game.leader.span_v[:-1], game.leader.span_v[1:])
-    return at_most(
-        "app:convexity", reading, steps.pinsker, steps.bregman, tolerance=game.noise * size, rounds=game.rounds
-    )
+    size = 1.0 + game.constants.B + np.maximum(game.leader.span_v[:-1], game.leader.span_v[1:])
+    left = np.concatenate([steps.pinsker, np.abs(steps.bregman - steps.backward)])
+    right = np.concatenate([steps.bregman, np.zeros(game.T)])
+    tolerance, rounds = np.tile(game.noise * size, 2), np.tile(game.rounds, 2)
+    return at_most("app:convexity", reading, left, right, tolerance=tolerance, rounds=rounds)
 
 
 @statement(
     "app:dual",
-    "the Lagrangian with +lambda (sum pi - 1) + sum v(x) (pi(x,x') - pi(x',x)) is stationary at the optimum",
+    "the Lagrangian with +lambda (sum pi - 1) + sum v(x) (pi(x,x') - pi(x',x)) is stationary at the optimum, with the "
+    "v and lambda of eq:bellman_Z, and the dual value is -lambda",
     "false",
     "with -lambda and -v: log Q/P + c - lambda - v(x) + v(x') = 0, and the dual value is +lambda; the printed one is "
     "stationary at (-v, -lambda)",
@@ -150,8 +153,8 @@ def app_dual(game: Trace, *, reading: Reading) -> Certificate:
     known = ~np.isnan(size)
     if not known.any():
         return left_out("app:dual", reading, "pi underflows, and its logarithm with it")
-    off, rounds = _off(game)[known], _leaders(game)[known]
-    return equal("app:dual", reading, size[known], 0.0, tolerance=2.0 * off, rounds=rounds)
+    off = 2.0 * _off(game) + game.noise * game.constants.B
+    return equal("app:dual", reading, size[known], 0.0, tolerance=off[known], rounds=_leaders(game)[known])
 
 
 @statement(
@@ -161,7 +164,7 @@ def collatz_wielandt(game: Trace, *, reading: Reading) -> Certificate:
     """|f(pi_t; c_bar_t) - lambda_t| <= gap_t / 2: the average cost of the policy played lies in its own bounds."""
     rows = game.leader
     off = np.abs(rows.cost_of_measure - rows.average_cost)
-    tolerance = game.noise * (1.0 + rows.span_v)
+    tolerance = game.noise * rows.size
     return at_most("new:certificate", reading, off, rows.gap / 2, tolerance=tolerance, rounds=_leaders(game))
 
 

@@ -24,8 +24,9 @@ from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.learners import TrackTheLeader
 from lsmdp.theory.certificate import Certificate, Reading, at_most, equal, left_out, times
+from lsmdp.theory.constants import Constants
 from lsmdp.theory.lemmas import all_pairs
-from lsmdp.theory.regrets import GONE, excess_bound, growth, round_errors, total_error
+from lsmdp.theory.regrets import GONE, bounded, excess_bound, round_errors, total_error
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import SeatTrace, Trace
 
@@ -71,7 +72,7 @@ def price(game: Trace, *, reading: Reading) -> Certificate:
 
 def _one_round(game: Trace) -> Floats:
     """What the solves may have done to t times an average cost, in each round."""
-    return np.asarray(2.0 * game.rounds * (game.gaps + game.noise * (1.0 + game.leader.span_v.max())))
+    return np.asarray(2.0 * game.rounds * (game.gaps + game.noise * game.leader.size.max()))
 
 
 @statement(
@@ -152,7 +153,7 @@ def I4(game: Trace, *, reading: Reading) -> Certificate:
         return left_out("new:I4", reading, GONE)
     total = game.T * game.leader.average_cost[-1]
     right = [total + rival.boundary + rival.phase + rival.divergence for rival in game.rivals]
-    sizes = np.array([1.0 + abs(rival.loss) + rival.divergence + game.leader.span_v[-1] for rival in game.rivals])
+    sizes = np.array([abs(rival.loss) + rival.divergence + game.leader.size.max() for rival in game.rivals])
     tolerance = game.T * game.final_gap + game.noise * game.T * sizes
     names = [rival.name for rival in game.rivals]
     return equal("new:I4", reading, [rival.loss for rival in game.rivals], right, tolerance=tolerance, places=names)
@@ -165,9 +166,9 @@ def log_theorem(game: Trace, *, reading: Reading) -> Certificate:
         reason = "a(P) = 1: ass:ergod does not hold; new:ksteps does without it"
         return left_out("new:log", reading, reason if game.constants.a == 1.0 else "L is beyond float64")
     one_step = game.with_constants(L=game.constants.L_one).constants
-    right = excess_bound(one_step, game.lg)
+    right, more = bounded(game, one_step, lambda found: excess_bound(found, game.lg))
     left = _excess(game, game.ftl)[-1]
-    return at_most("new:log", reading, left, right, tolerance=total_error(game) + growth(game, right))
+    return at_most("new:log", reading, left, right, tolerance=total_error(game) + more)
 
 
 @statement(
@@ -178,9 +179,9 @@ def k_step_theorem(game: Trace, *, reading: Reading) -> Certificate:
     found = game.constants
     if not math.isfinite(found.L):
         return left_out("new:ksteps", reading, found.left_out.get("L", UNKNOWN))
-    right = excess_bound(found, game.lg)
+    right, more = bounded(game, found, lambda found: excess_bound(found, game.lg))
     left = _excess(game, game.ftl)[-1]
-    tolerance = total_error(game) + growth(game, right)
+    tolerance = total_error(game) + more
     return at_most("new:ksteps", reading, left, right, tolerance=tolerance, places=f"k = {found.k}")
 
 
@@ -268,9 +269,13 @@ def approximate_leader(game: Trace, seat: SeatTrace, *, reading: Reading) -> Cer
     if not math.isfinite(found.L):
         return left_out("new:approximate", reading, found.left_out.get("L", UNKNOWN), about=seat.name)
     errors = float(seat.rows.error.sum())
-    right = excess_bound(found, game.lg) + (found.cost_range * found.L / 2 + 1.0) * errors
-    tolerance = total_error(game) + growth(game, right)
+    right, more = bounded(game, found, lambda found: _approximate_bound(found, game.lg, errors))
+    tolerance = float(_seat_errors(game, seat)[-1]) + more
     return at_most("new:approximate", reading, _excess(game, seat)[-1], right, tolerance=tolerance, about=seat.name)
+
+
+def _approximate_bound(found: Constants, lg: float, errors: float) -> float:
+    return excess_bound(found, lg) + (found.cost_range * found.L / 2 + 1.0) * errors
 
 
 @statement("new:approximate/2", "", "new", "span(v_t - v*_t) <= L gap_t", per_learner=True)
@@ -301,11 +306,15 @@ def tracking(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
     found = game.met(seat)
     if not math.isfinite(found.L):
         return left_out("new:tracking", reading, found.left_out.get("L", UNKNOWN), about=seat.name)
-    C, L, per_round = found.cost_range, found.L, found.decay**seat.learner.steps
-    series = found.factor * per_round / (1.0 - per_round) if per_round < 1.0 else math.inf
-    right = excess_bound(found, game.lg, extra=C * L * (C * L + 2.0) * min(series, L - 1.0))
-    tolerance = total_error(game) + growth(game, right)
+    N = seat.learner.steps
+    right, more = bounded(game, found, lambda found: _tracking_bound(found, game.lg, N))
+    tolerance = float(_seat_errors(game, seat)[-1]) + more
     return at_most("new:tracking", reading, _excess(game, seat)[-1], right, tolerance=tolerance, about=seat.name)
+
+
+def _tracking_bound(found: Constants, lg: float, N: int) -> float:
+    CL = found.cost_range * found.L
+    return excess_bound(found, lg, extra=CL * (CL + 2.0) * found.series(N))
 
 
 @statement(

@@ -53,6 +53,11 @@ class Certificate:
         return self.holds is False and self.reading != "printed" and self.kind != "assumption"
 
     @property
+    def vacuous(self) -> bool:
+        """Whether it holds only because no bound is known."""
+        return bool(self.holds) and self.kind == "bound" and self.figures[1] == np.inf
+
+    @property
     def figures(self) -> tuple[float, float]:
         """Both sides where it is tightest."""
         if not self.left.size:
@@ -73,6 +78,7 @@ class Certificate:
             "tolerance": _number(self.tolerance),
             "rounds": int(self.left.size),
             "holds": self.holds,
+            "vacuous": self.vacuous,
             "where": self.where,
         }
 

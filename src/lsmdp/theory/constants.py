@@ -19,7 +19,7 @@ bound, and raises false alarms.
 - alpha_k bounds a(M_1 ... M_k) over products of such kernels: M_1 ... M_k >= e^{-kS} P^k entrywise, so
   1 - alpha_k >= e^{-kS} (1 - a(P^k)).
 - L bounds sum_{j>=0} a_j, where a_j is the supremum of a(M_1 ... M_j): at most k / (1 - alpha_k) for every k, and
-  1 / (1 - alpha) in one step. Also a_j <= factor decay^j with decay = alpha_k^{1/k}, factor = decay^{1-k}.
+  1 / (1 - alpha) in one step. Also a_j <= alpha_k^{floor(j/k)}.
 - tau = 1 / log(1/alpha); tau <= 1/(1 - alpha) <= tau + 1.
 
 From P alone L grows like e^{kS}: on a grid it is beyond any number of use, and said to be infinite where it is beyond
@@ -37,8 +37,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
 from lsmdp import chain
-from lsmdp.arrays import CSR, Floats
+from lsmdp.arrays import CSR, EPS, Floats
+from lsmdp.errors import ConvergenceError
 from lsmdp.model import LMDP
+from lsmdp.theory.dense import one_sided_distance
 
 PAIRS = 1_500  # states up to which all pairs of them are looked at
 POWERS = 1_000  # states up to which dense powers of P are formed
@@ -63,15 +65,21 @@ class Constants:
     k: int
     alpha_k: float
     L: float
-    decay: float
-    factor: float
+    shared: float  # 1 - a(P), accurate where a(P) is near 1
     exact: bool
     how: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
 
     def contraction(self, steps: int) -> Floats:
         """Upper bounds on a_0, a_1, ..., a_{steps-1}."""
-        return np.asarray(np.minimum(1.0, self.factor * self.decay ** np.arange(steps)))
+        return np.asarray(self.alpha_k ** (np.arange(steps) // self.k).astype(np.float64))
+
+    def series(self, N: int) -> float:
+        """An upper bound on A_N = sum_{j>=1} a_{jN}."""
+        every = self.alpha_k ** (N // self.k) if self.k <= N else self.alpha_k
+        each = 1 if self.k <= N else -(-self.k // N)  # so many j share a number of whole blocks of k steps
+        tail = every / (1.0 - every) if every < 1.0 else math.inf
+        return min((each - 1) + each * tail, self.L - 1.0)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, ready for JSON, each with the way it was obtained."""
@@ -103,7 +111,7 @@ def constants_of_run(lmdp: LMDP, known: Constants, span: float) -> Constants:
     The proofs use kernels on segments between value functions of the game, so the largest span that was met will do.
     """
     finder = _Finder(lmdp, known.cost_range, known.exact)
-    k, alpha_k, L, decay, L_one = finder.mixing(span)
+    k, alpha_k, L, L_one = finder.mixing(span)
     return replace(
         known,
         S=span,
@@ -113,8 +121,6 @@ def constants_of_run(lmdp: LMDP, known: Constants, span: float) -> Constants:
         k=k,
         alpha_k=alpha_k,
         L=L,
-        decay=decay,
-        factor=_factor(decay, k),
         how=known.how | finder.how | {"S": "the largest span that was met"},
         left_out={name: why for name, why in known.left_out.items() if name != "L"} | finder.left_out,
     )
@@ -125,7 +131,7 @@ class _Finder:
 
     def __init__(self, lmdp: LMDP, C: float, exact: bool) -> None:
         self.lmdp, self.P, self.C, self.exact = lmdp, lmdp.P, C, exact
-        self.a = 1.0
+        self.a, self.shared = 1.0, 0.0
         self.how: dict[str, str] = {}
         self.left_out: dict[str, str] = {}
 
@@ -135,7 +141,7 @@ class _Finder:
         self.how |= {"p_min": "exact", "B": "-log p_min"}
         H, hitting_time = self._primitivity(), self._hitting_time()
         S, S_iterates = self._S(H, hitting_time)
-        k, alpha_k, L, decay, L_one = self.mixing(S)
+        k, alpha_k, L, L_one = self.mixing(S)
         return Constants(
             cost_range=self.C,
             p_min=least,
@@ -151,15 +157,14 @@ class _Finder:
             k=k,
             alpha_k=alpha_k,
             L=L,
-            decay=decay,
-            factor=_factor(decay, k),
+            shared=self.shared,
             exact=self.exact,
             how=self.how,
             left_out=self.left_out,
         )
 
-    def mixing(self, S: float) -> tuple[int, float, float, float, float]:
-        """k, alpha_k, L, the decay, and 1/(1 - alpha), for the policies Q_v with span v <= S."""
+    def mixing(self, S: float) -> tuple[int, float, float, float]:
+        """k, alpha_k, L and 1/(1 - alpha), for the policies Q_v with span v <= S."""
         L_one = self._one_step(S)
         return (*self._several_steps(S, L_one), L_one)
 
@@ -209,7 +214,7 @@ class _Finder:
             return math.inf
         power = np.linalg.matrix_power(self.P.toarray(), int(H))
         with np.errstate(divide="ignore"):
-            return float(H * self.C + np.log(power.max(axis=0) / power.min(axis=0)).max())
+            return float(H * self.C + (np.log(power.max(axis=0)) - np.log(power.min(axis=0))).max())
 
     def _one_step(self, S: float) -> float:
         fact = chain.overlap(self.P) if self.exact else chain.Fact[float]()
@@ -217,12 +222,12 @@ class _Finder:
         self.how["a"] = "Doeblin: the mass that all rows share" if fact.value is None else "exact"
         self.how["alpha"] = "the odds of a(P) times e^S"
         self.how["tau"] = "1 / log(1/alpha)"
-        self.a = 1.0 - shared
-        return sensitivity(shared, S)
+        self.a, self.shared = one_step_distance(self.P, shared), shared
+        return sensitivity(self.a, shared, S)
 
-    def _several_steps(self, S: float, L: float) -> tuple[int, float, float, float]:
-        """k, alpha_k, L and the decay, for the k with the least L among those that were tried."""
-        best = (1, 1.0 - 1.0 / L, L, 1.0 - 1.0 / L)
+    def _several_steps(self, S: float, L: float) -> tuple[int, float, float]:
+        """k, alpha_k and L, for the k with the least L among those that were tried."""
+        best = (1, 1.0 - 1.0 / L, L)
         self.how["L"] = "1 / (1 - alpha)"
         self.how["alpha_k"] = self.how["alpha"]
         self.how["k"] = "one step"
@@ -241,7 +246,7 @@ class _Finder:
             left = math.exp(-k * S) * shared
             L = k / left if left > 0.0 else math.inf
             if best[2] > L:
-                best = (k, 1.0 - left, L, (1.0 - left) ** (1.0 / k))
+                best = (k, 1.0 - left, L)
                 self.how |= {
                     "L": "k / (1 - alpha_k)",
                     "alpha_k": "1 - e^{-kS} (1 - a(P^k))",
@@ -257,11 +262,18 @@ class _Finder:
         return math.inf
 
 
-def sensitivity(overlap: float, S: float) -> float:
-    """1 / (1 - alpha) for span v <= S, from 1 - a(P): the odds grow by at most e^S (lem:mixing, corrected)."""
-    if overlap in (0.0, 1.0):
-        return math.inf if overlap == 0.0 else 1.0
-    return 1.0 + (1.0 - overlap) / overlap * _exp(S)
+def one_step_distance(P: CSR, shared: float) -> float:
+    """a(P), accurate also where it is near 0: e^S may blow up what rounding has made of 1 - (1 - a)."""
+    if shared <= 0.5 or P.shape[0] > POWERS:
+        return 1.0 - shared if shared <= 0.5 else min(1.0, (1.0 - shared) + P.shape[0] * EPS)
+    return one_sided_distance(P.toarray())
+
+
+def sensitivity(a: float, shared: float, S: float) -> float:
+    """1 / (1 - alpha) for span v <= S, from a(P) and 1 - a(P): the odds grow by at most e^S (lem:mixing, corrected)."""
+    if a == 0.0 or shared == 0.0:
+        return 1.0 if a == 0.0 else math.inf
+    return 1.0 + a / shared * _exp(S)
 
 
 def mixing_time(L: float) -> float:
@@ -271,17 +283,16 @@ def mixing_time(L: float) -> float:
     return -1.0 / math.log1p(-1.0 / L) if math.isfinite(L) else math.inf
 
 
-def _factor(decay: float, k: int) -> float:
-    return decay ** (1 - k) if decay > 0.0 else 1.0
-
-
 def _exp(x: float) -> float:
     return math.exp(x) if x < 709.0 else math.inf
 
 
 def hitting_matrix(P: CSR) -> Floats | None:
-    """E_x[T_y] for all pairs, where that is small enough to keep."""
-    return chain.hitting_times(P) if P.shape[0] <= PAIRS else None
+    """E_x[T_y] for all pairs, where that is small enough to keep and not beyond float64."""
+    try:
+        return chain.hitting_times(P) if P.shape[0] <= PAIRS else None
+    except ConvergenceError:
+        return None
 
 
 def _finite(value: float) -> float | str:

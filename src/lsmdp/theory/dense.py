@@ -1,4 +1,4 @@
-"""How a policy answers to a change of the costs: numbers that need a dense inverse.
+"""How a policy answers to a change of the costs: numbers that need all pairs of states.
 
 With the fundamental matrix Z = (I - Q + 1 mu')^{-1} of a policy Q, a change dc of the costs moves the value function of
 an optimal Q by dv = Z dc, up to a constant. So
@@ -8,7 +8,11 @@ an optimal Q by dv = Z dc, up to a constant. So
 is the norm of dc -> dv in the span seminorm, and also the norm of the change of mu: |mu' - mu|_1 <= Lambda(Q) times
 max_x |Q'(.|x) - Q(.|x)|_1. It is at most sum_j a(Q^j) <= 1/(1 - a(Q)), and finite on every irreducible chain.
 
-The asymptotic variance of a cost g along the chain is sum_x mu(x) Var_{Q(.|x)}(h), with h = Z g.
+The inverse would lose the digits of a chain that hardly moves. But Z(x,y) - Z(x',y) = mu(y) (h(x',y) - h(x,y)) with the
+expected hitting times h, which are computed without a subtraction. So -h(x,y) mu(y) may stand for Z: its rows
+differ from those of Z by one and the same row.
+
+The asymptotic variance of a cost g along the chain is sum_x mu(x) Var_{Q(.|x)}(f), with f = Z (g - mu.g).
 """
 
 from __future__ import annotations
@@ -20,7 +24,8 @@ import numpy as np
 from numba import njit
 
 from lsmdp.arrays import CSR, Floats
-from lsmdp.chain import overlap
+from lsmdp.chain import hitting_times, overlap
+from lsmdp.errors import AssumptionError, ConvergenceError
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,28 +34,52 @@ class Response:
 
     Q: Floats
     mu: Floats
-    Z: Floats
+    Z: Floats  # up to one row that is added to every row
     a: float
     sensitivity: float
 
     def variance(self, g: Floats) -> float:
-        """sum_x mu(x) Var_Q(h) with (I - Q) h = g - mu.g."""
-        h = self.Z @ (g - self.mu @ g)
-        h = h - h.mean()
-        return float(self.mu @ (self.Q * (h - (self.Q @ h)[:, None]) ** 2).sum(axis=1))
+        """sum_x mu(x) Var_Q(f) with (I - Q) f = g - mu.g."""
+        f = self.Z @ (g - self.mu @ g)
+        f = f - f.mean()
+        return float(self.mu @ (self.Q * (f - (self.Q @ f)[:, None]) ** 2).sum(axis=1))
 
 
-def respond(Q: CSR, mu: Floats) -> Response:
-    """The response of a policy with the stationary law mu."""
-    dense = Q.toarray()
-    Z = np.linalg.inv(np.eye(mu.size) - dense + mu)
+def respond(Q: CSR, mu: Floats) -> Response | None:
+    """The response of a policy with the stationary law mu; None where its hitting times are beyond float64."""
+    try:
+        Z = -hitting_times(Q) * mu
+    except (ConvergenceError, AssumptionError):
+        return None
     shared = overlap(Q).value
-    return Response(dense, mu, Z, float("nan") if shared is None else 1.0 - shared, float(_row_distance(Z)) / 2)
+    return Response(Q.toarray(), mu, Z, float("nan") if shared is None else 1.0 - shared, row_distance(Z) / 2)
+
+
+def row_distance(Z: Floats) -> float:
+    """max_{x,x'} |Z(x,.) - Z(x',.)|_1."""
+    return float(_row_distance(np.ascontiguousarray(Z)))
+
+
+def one_sided_distance(P: Floats) -> float:
+    """max_{x,x'} sum_y (P(x,y) - P(x',y))_+, which is a(P) even where rows sum to 1 only within rounding."""
+    return float(_one_sided(np.ascontiguousarray(P)))
+
+
+@njit(cache=True)
+def _one_sided(P: Any) -> float:
+    n = P.shape[0]
+    most = 0.0
+    for i in range(n):
+        for j in range(n):
+            total = 0.0
+            for k in range(n):
+                total += max(P[i, k] - P[j, k], 0.0)
+            most = max(most, total)
+    return most
 
 
 @njit(cache=True)
 def _row_distance(Z: Any) -> float:
-    """max_{x,x'} |Z(x,.) - Z(x',.)|_1."""
     n = Z.shape[0]
     most = 0.0
     for i in range(n):

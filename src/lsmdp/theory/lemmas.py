@@ -17,7 +17,7 @@ from scipy.signal import lfilter
 
 from lsmdp.arrays import Floats
 from lsmdp.theory.certificate import Certificate, Reading, at_most, cube, equal, left_out, times
-from lsmdp.theory.constants import mixing_time, sensitivity
+from lsmdp.theory.constants import Constants, mixing_time, sensitivity
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import Trace
 
@@ -83,7 +83,7 @@ def lem_vbound_control(game: Trace, *, reading: Reading) -> Certificate:
 
 def _value(game: Trace) -> Floats:
     """What a Bellman equation may be off by (bellman.py)."""
-    return np.asarray(game.leader.gap / 2 + game.noise * (1.0 + game.leader.span_v))
+    return np.asarray(game.leader.gap / 2 + game.noise * game.leader.size)
 
 
 @statement(
@@ -104,7 +104,7 @@ def lem_mixing(game: Trace, *, reading: Reading) -> Certificate:
             return left_out("lem:mixing", reading, found.left_out["primitivity_index"])
         right = found.a + (1.0 - found.a) * -math.expm1(-found.primitivity_index - 2.0)
         return at_most("lem:mixing", reading, game.leader.a[known], right, tolerance=game.noise, rounds=rounds)
-    odds = [1.0 - 1.0 / sensitivity(1.0 - found.a, float(span)) for span in game.leader.span_v[known]]
+    odds = [1.0 - 1.0 / sensitivity(found.a, found.shared, float(span)) for span in game.leader.span_v[known]]
     return at_most("lem:mixing", reading, game.leader.a[known], odds, tolerance=game.noise, rounds=rounds)
 
 
@@ -116,7 +116,7 @@ def lem_mixing(game: Trace, *, reading: Reading) -> Certificate:
 )
 def lem_c_to_v(game: Trace, *, reading: Reading) -> Certificate:
     """For the mean costs of consecutive rounds."""
-    steps, found = game.steps, game.constants
+    steps, found = game.steps, _chosen(game, reading)
     if reading == "printed":
         right, allowed = times(2.0 * found.tau, steps.change_c_max), times(2.0 * found.tau, game.gaps)
     else:
@@ -130,6 +130,20 @@ def _larger_span(game: Trace) -> Floats:
 
 
 @statement(
+    "eq:span",
+    "span(v_f - v_g) = span(B_f v_f - B_g v_g) <= span(B_f v_f - B_g v_f) + span(B_g v_f - B_g v_g)",
+    "true",
+    "the same; the first term is span(f - g), the second at most a(M) span(v_f - v_g) for an average M of policies",
+)
+def eq_span(game: Trace, *, reading: Reading) -> Certificate:
+    """For the mean costs of consecutive rounds."""
+    steps = game.steps
+    tolerance = game.gaps + game.noise * (1.0 + _larger_span(game))
+    right = steps.change_c + steps.change_beyond
+    return at_most("eq:span", reading, steps.change_v, right, tolerance=tolerance, rounds=game.rounds)
+
+
+@statement(
     "lem:c_to_v/2",
     "1/(1 - alpha) <= tau, in the proof",
     "false",
@@ -137,7 +151,7 @@ def _larger_span(game: Trace) -> Floats:
 )
 def lem_c_to_v_order(game: Trace, *, reading: Reading) -> Certificate:
     """The order of tau and 1/(1 - alpha), for alpha of the class and for a(Q) of every leader where it is known."""
-    values = np.append(game.leader.a[~np.isnan(game.leader.a)], game.constants.alpha)
+    values = np.append(game.leader.a[~np.isnan(game.leader.a)], _chosen(game, reading).alpha)
     inverse = np.array([1.0 / (1.0 - a) for a in values[values < 1.0]])
     if not inverse.size:
         return left_out("lem:c_to_v/2", reading, "alpha = 1: ass:ergod does not hold")
@@ -168,7 +182,7 @@ def lem_v_to_Q(game: Trace, *, reading: Reading) -> Certificate:
 @statement("lem:change", "max_x |Q_t(.|x) - Q_{t+1}(.|x)|_1 <= tau / t", "false", "<= C L / t")
 def lem_change(game: Trace, *, reading: Reading) -> Certificate:
     """The change of the policy in each round."""
-    found = game.constants
+    found = _chosen(game, reading)
     constant = found.tau if reading == "printed" else found.cost_range * found.L
     tolerance = times(found.tau if reading == "printed" else found.L, game.gaps) + game.noise
     places = _at(game, game.steps.change_q_at)
@@ -213,7 +227,8 @@ def lem_price_step(game: Trace, *, reading: Reading) -> Certificate:
 def eq_lpiform(game: Trace, *, reading: Reading) -> Certificate:
     """The idealised loss of a round, by the Bellman equation."""
     steps = game.steps
-    return equal("eq:lpiform", reading, steps.ideal, steps.ideal_form, tolerance=_value(game)[:-1], rounds=game.rounds)
+    tolerance = _value(game)[:-1] + game.noise * steps.cost
+    return equal("eq:lpiform", reading, steps.ideal, steps.ideal_form, tolerance=tolerance, rounds=game.rounds)
 
 
 @statement(
@@ -226,7 +241,7 @@ def eq_lpidiff(game: Trace, *, reading: Reading) -> Certificate:
     """The price of not seeing c_t, by the Bellman equations of two rounds."""
     steps = game.steps
     right = steps.difference_printed if reading == "printed" else steps.difference
-    tolerance = _value(game)[:-1] + _value(game)[1:]
+    tolerance = _value(game)[:-1] + _value(game)[1:] + game.noise * steps.cost
     return equal("eq:lpidiff", reading, steps.ideal - steps.ideal_next, right, tolerance=tolerance, rounds=game.rounds)
 
 
@@ -238,29 +253,37 @@ def eq_lpidiff(game: Trace, *, reading: Reading) -> Certificate:
 )
 def eq_mu_to_p(game: Trace, *, reading: Reading) -> Certificate:
     """The distance of the law of the state from the leader's stationary law."""
-    found, t = game.constants, game.rounds.astype(np.float64)
+    found, t = _chosen(game, reading), game.rounds.astype(np.float64)
     if reading == "printed":
         decay = math.exp(-1.0 / found.tau) if found.tau > 0.0 else 0.0
         right = 2.0 * decay ** (t - 1.0)
         if found.tau > 0.0:
-            right = right + times(found.tau * (found.tau + 1.0) * decay, _filtered(decay, t))
+            right = right + times(found.tau * (found.tau + 1.0) * decay, _filtered(decay, 1, t))
+        tolerance = times(_moved(game), right) + game.noise
     else:
-        moved = times(found.cost_range * found.L * found.L * found.factor, _filtered(found.decay, t))
-        right = 2.0 * found.contraction(game.T) + moved
-    tolerance = times(_relative(game), right) + game.noise
+        waves = _filtered(found.alpha_k, found.k, t)
+        right = 2.0 * found.contraction(game.T) + times(found.cost_range * found.L * found.L, waves)
+        tolerance = times(_moved(game) * found.L * found.L, waves) + game.noise
     return at_most("eq:mu_to_p", reading, game.ftl.rows.distance, right, tolerance=tolerance, rounds=game.rounds)
 
 
-def _filtered(decay: float, t: Floats) -> Floats:
-    """sum_{n<t} decay^{t-1-n} / n for t = 1, ..., T."""
+def _filtered(decay: float, k: int, t: Floats) -> Floats:
+    """sum_{n<t} decay^{floor((t-1-n)/k)} / n for t = 1, ..., T."""
     if t.size == 1:
         return np.zeros(1)
-    return np.concatenate([[0.0], lfilter([1.0], [1.0, -decay], 1.0 / t[:-1])])
+    back = np.zeros(k + 1)
+    back[0], back[k] = 1.0, -decay
+    return np.concatenate([[0.0], lfilter(np.ones(k), back, 1.0 / t[:-1])])
 
 
-def _relative(game: Trace) -> float:
-    """By how much a bound that is linear in the changes of the costs, which are C/t, grows with the gaps."""
-    return float(np.max(game.rounds * game.gaps)) / game.constants.cost_range
+def _moved(game: Trace) -> float:
+    """By how much C is larger for the costs that the computed leaders are exact for: they change by C/t and a gap."""
+    return float(np.max(game.rounds * game.gaps))
+
+
+def _chosen(game: Trace, reading: Reading) -> Constants:
+    """The constants that a reading speaks of."""
+    return game.printed if reading == "printed" else game.constants
 
 
 @statement(
@@ -271,15 +294,16 @@ def _relative(game: Trace) -> float:
 )
 def eq_pmudiff(game: Trace, *, reading: Reading) -> Certificate:
     """The same distance, with the sum bounded."""
-    found, t = game.constants, game.rounds.astype(np.float64)
+    found, t = _chosen(game, reading), game.rounds.astype(np.float64)
     if reading == "printed":
         decay = math.exp(-1.0 / found.tau) if found.tau > 0.0 else 0.0
         right = 2.0 * decay ** (t - 1.0) + 2.0 * cube(found.tau + 1.0) * (1.0 + np.log(t)) / t
+        tolerance = times(_moved(game), right) + game.noise
     else:
         later = np.maximum(t - 1.0, 1.0)
         mean = (1.0 + np.log(later)) / later * (t > 1.0)
         right = 2.0 * found.contraction(game.T) + times(found.cost_range * cube(found.L), mean)
-    tolerance = times(_relative(game), right) + game.noise
+        tolerance = times(_moved(game) * cube(found.L), mean) + game.noise
     return at_most("eq:pmudiff", reading, game.ftl.rows.distance, right, tolerance=tolerance, rounds=game.rounds)
 
 
@@ -287,12 +311,13 @@ def eq_pmudiff(game: Trace, *, reading: Reading) -> Certificate:
     "lem:trueloss/2",
     "max|c_bar_t - c_bar_{t-1}| <= 1/t, in the proof",
     "false",
-    "C/(t-1)",
+    "1/(t-1), and (the largest cost minus the least)/(t-1) in general",
 )
 def lem_trueloss_change(game: Trace, *, reading: Reading) -> Certificate:
     """The change of the mean cost between rounds t - 1 and t, for t = 3, ..., T + 1 (c_bar_1 is a convention)."""
     t = game.rounds[1:] + 1
     if not t.size:
         return left_out("lem:trueloss/2", reading, "one round has no change")
-    right = 1.0 / t if reading == "printed" else game.constants.cost_range / (t - 1.0)
-    return at_most("lem:trueloss/2", reading, game.steps.change_c_max[1:], right, tolerance=game.noise, rounds=t)
+    right = 1.0 / t if reading == "printed" else game.hull / (t - 1.0)
+    tolerance = game.noise * game.leader.size.max()
+    return at_most("lem:trueloss/2", reading, game.steps.change_c_max[1:], right, tolerance=tolerance, rounds=t)

@@ -10,16 +10,20 @@ The printed statements compare with the best stationary policy of all. What can 
 the best of them is no better than the best of all, so a printed bound that fails against it fails.
 
 Tolerances: lambda_{T+1} is known within half its gap, which enters T times; an idealised loss of round t is off by at
-most t (gap_t + gap_{t+1}) (new:identity), which is added up; and bounds grow in proportion with the changes of the
-costs, hence by the relative size of the gaps.
+most t (gap_t + gap_{t+1}) (new:identity), which is added up; and the computed leaders are exact for costs that change
+by a gap more than C/t, so a bound is also evaluated with C + max t gap_t in place of C.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 
 from lsmdp.arrays import Floats
-from lsmdp.theory.certificate import Certificate, Reading, at_most, cube, left_out, times
+from lsmdp.theory.certificate import Certificate, Reading, at_most, cube, left_out
 from lsmdp.theory.constants import Constants
 from lsmdp.theory.rivals import Rival
 from lsmdp.theory.statement import statement
@@ -31,7 +35,7 @@ GONE = "the costs could be read only once, so no fixed policy was played against
 def round_errors(game: Trace) -> Floats:
     """What the solves may have done to the idealised losses of rounds 1, ..., t together, and rounding."""
     gaps = np.cumsum(game.rounds * game.gaps) + game.rounds * game.leader.gap[1:]
-    size = np.cumsum(np.abs(game.steps.ideal)) + game.rounds * (1.0 + game.leader.span_v.max())
+    size = np.cumsum(np.abs(game.steps.ideal)) + game.rounds * game.leader.size.max()
     return np.asarray(gaps + game.noise * size)
 
 
@@ -47,9 +51,11 @@ def excess_bound(found: Constants, lg: float, extra: float = 0.0) -> float:
     return (CL * CL * L + CL * CL / 2 + 2 * CL + extra) * lg + 2 * CL
 
 
-def growth(game: Trace, right: float) -> float:
-    """By how much a bound in terms of the changes C/t of the costs grows with the gaps."""
-    return float(times(np.max(game.rounds * game.gaps) / game.constants.cost_range, right))
+def bounded(game: Trace, found: Constants, bound: Callable[[Constants], float]) -> tuple[float, float]:
+    """A bound, and what the solves may add: the computed leaders are exact for costs that change by C/t + gap."""
+    right = bound(found)
+    more = bound(replace(found, cost_range=found.cost_range + float(np.max(game.rounds * game.gaps))))
+    return right, (more - right if math.isfinite(more) else 0.0)
 
 
 def best(game: Trace) -> Rival | None:
@@ -72,15 +78,12 @@ def lem_btl(game: Trace, *, reading: Reading) -> Certificate:
 )
 def lem_price(game: Trace, *, reading: Reading) -> Certificate:
     """What looking one round ahead is worth."""
-    found = game.constants
-    constant = (
-        2.0 * (found.tau * found.tau + 1.0)
-        if reading == "printed"
-        else (found.cost_range * found.L) * (found.cost_range * found.L)
-    )
     left = (game.steps.ideal - game.steps.ideal_next).sum()
-    right = constant * game.lg
-    return at_most("lem:price", reading, left, right, tolerance=total_error(game) + growth(game, right))
+    if reading == "printed":
+        right, more = bounded(game, game.printed, lambda found: 2.0 * (found.tau * found.tau + 1.0) * game.lg)
+    else:
+        right, more = bounded(game, game.constants, lambda found: _square(found.cost_range * found.L) * game.lg)
+    return at_most("lem:price", reading, left, right, tolerance=total_error(game) + more)
 
 
 @statement(
@@ -91,15 +94,16 @@ def lem_price(game: Trace, *, reading: Reading) -> Certificate:
 )
 def lem_ideal(game: Trace, *, reading: Reading) -> Certificate:
     """The idealised regret of follow the leader."""
-    found = game.constants
-    constant = (
-        2.0 * (found.tau * found.tau + 1.0)
-        if reading == "printed"
-        else (found.cost_range * found.L) * (found.cost_range * found.L) / 2
-    )
     left = game.steps.ideal.sum() - game.T * game.leader.average_cost[-1]
-    right = constant * game.lg
-    return at_most("lem:ideal", reading, left, right, tolerance=total_error(game) + growth(game, right))
+    if reading == "printed":
+        right, more = bounded(game, game.printed, lambda found: 2.0 * (found.tau * found.tau + 1.0) * game.lg)
+    else:
+        right, more = bounded(game, game.constants, lambda found: _square(found.cost_range * found.L) / 2 * game.lg)
+    return at_most("lem:ideal", reading, left, right, tolerance=total_error(game) + more)
+
+
+def _square(x: float) -> float:
+    return x * x
 
 
 @statement(
@@ -115,12 +119,18 @@ def comparator(game: Trace, *, reading: Reading) -> Certificate:
         return left_out(label, reading, GONE)
     ideal = game.T * game.leader.average_cost[-1]
     if reading == "printed":
-        right = (2.0 * found.tau + 2.0) * (found.B + 1.0)
+        right = (2.0 * game.printed.tau + 2.0) * (found.B + 1.0)
         return at_most(label, reading, ideal - rival.loss, right, tolerance=total_error(game), places=rival.name)
-    left = [ideal - rival.loss for rival in game.rivals]
-    rights = [rival.mixing * (found.B + found.cost_range) for rival in game.rivals]
-    names = [rival.name for rival in game.rivals]
+    rivals = _with_laws(game)
+    left = [ideal - rival.loss for rival in rivals]
+    rights = [rival.mixing * (found.B + found.cost_range) for rival in rivals]
+    names = [rival.name for rival in rivals]
     return at_most(label, reading, left, rights, tolerance=total_error(game), places=names)
+
+
+def _with_laws(game: Trace) -> list[Rival]:
+    """The fixed policies whose mixing sum is about their stationary law. P is always among them."""
+    return [rival for rival in game.rivals if rival.is_stationary]
 
 
 @statement(
@@ -131,14 +141,19 @@ def comparator(game: Trace, *, reading: Reading) -> Certificate:
 )
 def lem_trueloss(game: Trace, *, reading: Reading) -> Certificate:
     """What it costs that the state does not jump into equilibrium."""
-    found, lg = game.constants, game.lg
+    lg = game.lg
     left = game.ftl.loss - game.steps.ideal.sum()
     if reading == "printed":
-        right = cube(found.tau + 1.0) * lg**2 + 2.0 * (found.tau + 1.0) * (2.0 + lg)
+        tau = game.printed.tau
+        right, more = cube(tau + 1.0) * lg**2 + 2.0 * (tau + 1.0) * (2.0 + lg), 0.0
     else:
-        C, L = found.cost_range, found.L
-        right = (C * C * cube(L) + 2 * C * L) * lg + 2 * C * L
-    return at_most("lem:trueloss", reading, left, right, tolerance=total_error(game) + growth(game, right))
+        right, more = bounded(game, game.constants, lambda found: _transient_bound(found, lg))
+    return at_most("lem:trueloss", reading, left, right, tolerance=total_error(game) + more)
+
+
+def _transient_bound(found: Constants, lg: float) -> float:
+    C, L = found.cost_range, found.L
+    return (C * C * cube(L) + 2 * C * L) * lg + 2 * C * L
 
 
 def printed_bound(found: Constants, lg: float) -> float:
@@ -161,17 +176,14 @@ def eq_fullbound(game: Trace, *, reading: Reading) -> Certificate:
     if rival is None:
         return left_out("eq:fullbound", reading, GONE)
     if reading == "printed":
-        right = printed_bound(found, game.lg)
-        tolerance = total_error(game) + growth(game, right)
-        return at_most(
-            "eq:fullbound", reading, game.ftl.loss - rival.loss, right, tolerance=tolerance, places=rival.name
-        )
-    excess = excess_bound(found, game.lg)
-    left = [game.ftl.loss - rival.loss for rival in game.rivals]
-    rights = [excess + rival.mixing * (found.B + found.cost_range) for rival in game.rivals]
-    names = [rival.name for rival in game.rivals]
-    tolerance = total_error(game) + growth(game, excess)
-    return at_most("eq:fullbound", reading, left, rights, tolerance=tolerance, places=names)
+        right, off = printed_bound(game.printed, game.lg), total_error(game)
+        return at_most("eq:fullbound", reading, game.ftl.loss - rival.loss, right, tolerance=off, places=rival.name)
+    excess, more = bounded(game, found, lambda found: excess_bound(found, game.lg))
+    rivals = _with_laws(game)
+    left = [game.ftl.loss - rival.loss for rival in rivals]
+    rights = [excess + rival.mixing * (found.B + found.cost_range) for rival in rivals]
+    names = [rival.name for rival in rivals]
+    return at_most("eq:fullbound", reading, left, rights, tolerance=total_error(game) + more, places=names)
 
 
 @statement(
@@ -186,12 +198,11 @@ def thm_main(game: Trace, *, reading: Reading) -> Certificate:
     if rival is None:
         return left_out("thm:main", reading, GONE)
     if reading == "printed":
-        right = printed_bound(found, game.lg)
-        tolerance = total_error(game) + growth(game, right)
-        return at_most("thm:main", reading, game.ftl.loss - rival.loss, right, tolerance=tolerance, places=rival.name)
-    excess = excess_bound(found, game.lg) + float(game.leader.span_v[-1])
+        right, off = printed_bound(game.printed, game.lg), total_error(game)
+        return at_most("thm:main", reading, game.ftl.loss - rival.loss, right, tolerance=off, places=rival.name)
+    excess, more = bounded(game, found, lambda found: excess_bound(found, game.lg))
+    excess = excess + float(game.leader.span_v[-1])
     left = [game.ftl.loss - rival.loss for rival in game.rivals]
     rights = [excess + 2.0 * found.cost_range * rival.mixing for rival in game.rivals]
     names = [rival.name for rival in game.rivals]
-    tolerance = total_error(game) + growth(game, excess)
-    return at_most("thm:main", reading, left, rights, tolerance=tolerance, places=names)
+    return at_most("thm:main", reading, left, rights, tolerance=total_error(game) + more, places=names)

@@ -55,7 +55,8 @@ class Rival(NamedTuple):
     boundary: float  # (p_1 - p_{T+1}).v*
     phase: float  # sum p_t.(c_t - c_bar)
     divergence: float  # sum p_t.KL(Q || Q*)
-    mixing: float  # m(Q)
+    mixing: float  # m(Q); about some other law where the stationary one is beyond float64
+    is_stationary: bool
     phase_span: float  # max span(c_t - c_bar)
 
 
@@ -89,7 +90,7 @@ class _Walk:
         self.name, self.p, self.backwards = name, start, kernel.T.tocsr()
         self.control = control_cost(lmdp.P, q)
         self.apart = row_sums(like(lmdp.P, q * (log_of(q) - log_star)))
-        self.mu = _law(Q, kernel)
+        self.mu, self.is_stationary = _law(Q, kernel)
         self.loss = self.phase = self.divergence = self.mixing = 0.0
 
     def go(self, c: Floats, c_bar: Floats) -> None:
@@ -105,7 +106,8 @@ class _Walk:
     def end(self, start: Floats, v: Floats, phase_span: float) -> Rival:
         """The record of the whole game."""
         boundary = float((start - self.p) @ v)
-        return Rival(self.name, self.loss, boundary, self.phase, self.divergence, self.mixing, phase_span)
+        sums = (self.loss, boundary, self.phase, self.divergence, self.mixing)
+        return Rival(self.name, *sums, self.is_stationary, phase_span)
 
 
 def row_of(P: CSR) -> Ints:
@@ -120,15 +122,20 @@ def log_of(values: Floats) -> Floats:
 
 def log_entries(P: CSR, v: Floats) -> Floats:
     """log Q_v at the places of P's entries, however small Q_v is there."""
+    return np.asarray(np.log(P.data) + log_tilt(P, v))
+
+
+def log_tilt(P: CSR, v: Floats) -> Floats:
+    """log Q_v/P at the places of P's entries."""
     rows, low = row_of(P), np.minimum.reduceat(v[P.indices], P.indptr[:-1])
     falls = low[rows] - v[P.indices]
     sums = np.add.reduceat(P.data * np.exp(falls), P.indptr[:-1])
-    return np.asarray(np.log(P.data) + falls - np.log(sums)[rows])
+    return np.asarray(falls - np.log(sums)[rows])
 
 
-def _law(Q: Any, kernel: Any) -> Floats:
-    """A law that does not depend on the round; the stationary one gives the least mixing sum, up to a factor."""
+def _law(Q: Any, kernel: Any) -> tuple[Floats, bool]:
+    """The stationary law; where that is beyond float64 the uniform one, which serves where any fixed law does."""
     try:
-        return Q.stationary() if isinstance(Q, Policy) else chain.long_run_law(kernel)
+        return (Q.stationary() if isinstance(Q, Policy) else chain.long_run_law(kernel)), True
     except ConvergenceError:
-        return np.full(kernel.shape[0], 1.0 / kernel.shape[0])
+        return np.full(kernel.shape[0], 1.0 / kernel.shape[0]), False

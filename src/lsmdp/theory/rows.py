@@ -13,6 +13,7 @@ class LeaderRows(NamedTuple):
     lowest_cost: Any
     highest_cost: Any
     span_v: Any
+    size: Any  # of the numbers in a Bellman equation: 1 + span v + max |c_bar| + |lambda|
     bellman: Any  # max |v + lambda - c - KL - Qv|
     bellman_at: Any
     linear: Any  # max |log z - (lambda - c + log Pz)|
@@ -43,9 +44,11 @@ class StepRows(NamedTuple):
     """Between round t and round t + 1, t = 1, ..., T."""
 
     change_v: Any  # span(v_{t+1} - v_t)
+    change_beyond: Any  # span(B v_{t+1} - B v_t) with the same cost: span of what the change of v has beyond that of c
     change_c: Any  # span(c_bar_{t+1} - c_bar_t)
     change_c_max: Any  # max |c_bar_{t+1} - c_bar_t|
     spread: Any  # span(c_t - c_bar_t)
+    cost: Any  # max |c_t|
     change_q: Any  # max_x |Q_{t+1} - Q_t|_1
     change_q_at: Any
     change_mu: Any

@@ -20,7 +20,7 @@ computed in all rounds of small models, in the marked rounds 1, 2, 5, 10, 20, ..
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -37,7 +37,7 @@ from lsmdp.perron import solve
 from lsmdp.policy import Policy
 from lsmdp.theory.constants import Constants, constants_for, constants_of_run, hitting_matrix
 from lsmdp.theory.dense import Response, respond
-from lsmdp.theory.rivals import Again, Rival, log_entries, log_of, meet, row_of
+from lsmdp.theory.rivals import Again, Rival, log_of, log_tilt, meet, row_of
 from lsmdp.theory.rows import LeaderRows, SeatRows, StepRows
 
 GAP = 1e-12  # of every leader; what rounding leaves of it is what the certificates allow for
@@ -57,6 +57,8 @@ class Claim(NamedTuple):
 
 
 Leader = Callable[[LMDP, Floats, "Claim | None"], Claim]
+Seats = dict[str, tuple[Policy, Floats]]  # each learner's policy, and the law of its state
+Look = Callable[[int, Floats, Floats, Seats], None]  # before a round: its number, c_t, c_bar_t, and the learners
 
 
 def certified(lmdp: LMDP, c_bar: Floats, last: Claim | None) -> Claim:
@@ -93,9 +95,11 @@ class Trace:
     seats: list[SeatTrace]
     final: Claim  # the leader of all T costs
     mean_cost: Floats
-    constants: Constants
+    constants: Constants  # for costs of the spans that were met
+    printed: Constants  # for all costs in [0, 1], as in the paper
     rivals: list[Rival]
     paper_setting: bool  # costs in [0, 1] in units of the temperature
+    hull: float  # the largest cost minus the least, in units of the temperature
     _met: dict[str, Constants] = field(default_factory=dict, repr=False)
 
     @property
@@ -134,7 +138,8 @@ class Trace:
 
     def with_constants(self, **changes: Any) -> Trace:
         """The same game judged by other constants."""
-        return replace(self, constants=replace(self.constants, **changes), _met={})
+        ours, printed = replace(self.constants, **changes), replace(self.printed, **changes)
+        return replace(self, constants=ours, printed=printed, _met={})
 
 
 def trace(
@@ -148,17 +153,22 @@ def trace(
     search: bool = False,
     exact: bool = True,
     watch: Callable[[int], None] | None = None,
+    look: Look | None = None,
+    at: Collection[int] = (),
 ) -> Trace:
     """Play the costs and write everything down.
 
     ``rivals`` are fixed policies to be compared with, besides the last leader and P; ``search`` looks for a better one.
-    ``leader`` may be another way to find leaders, or a false one.
+    ``leader`` may be another way to find leaders, or a false one. ``look`` is shown the rounds ``at``.
     """
     lmdp.require_irreducible()
     unit = LMDP(lmdp.P, labels=lmdp.labels, positions=lmdp.positions)
     book = _Book(lmdp, unit, start_law(lmdp, start), learners, leader, exact)
     for c_t in costs:
-        book.play(as_cost(c_t, lmdp.n))
+        cost = as_cost(c_t, lmdp.n)
+        if look is not None and book.t + 1 in at:
+            look(book.t + 1, cost, lmdp.temperature * book.now.c, book.seats())
+        book.play(cost)
         if watch is not None:
             watch(book.t)
     if not book.t:
@@ -174,8 +184,8 @@ class _Moment:
         self.average_cost = (claim.lo + claim.hi) / 2
         self.Q = claim.policy.matrix()
         self.q = self.Q.data
-        self.log_q = log_entries(lmdp.P, claim.policy.v)
-        self.log_ratio = self.log_q - np.log(lmdp.P.data)
+        self.log_ratio = log_tilt(lmdp.P, claim.policy.v)
+        self.log_q = np.log(lmdp.P.data) + self.log_ratio
         self.kl = _row_sums(lmdp.P, self.q * self.log_ratio)
         self.mu = claim.policy.stationary()
         self.pi = self.mu[row_of(lmdp.P)] * self.q
@@ -218,6 +228,7 @@ class _Moment:
             lowest_cost=c.min(),
             highest_cost=c.max(),
             span_v=np.ptp(v),
+            size=1.0 + np.ptp(v) + np.abs(c).max() + abs(lambda_),
             bellman=bellman.max(),
             bellman_at=bellman.argmax(),
             linear=linear.max(),
@@ -263,9 +274,11 @@ def _step(now: _Moment, after: _Moment, c_t: Floats, response: Response | None) 
     tail = float(after.mu @ change_c) + now.average_cost - after.average_cost
     return StepRows(
         change_v=np.ptp(after.v - now.v),
+        change_beyond=np.ptp((after.v - now.v) - change_c),
         change_c=np.ptp(change_c),
         change_c_max=np.abs(change_c).max(),
         spread=np.ptp(c_t - now.c),
+        cost=np.abs(c_t).max(),
         change_q=moved.max(),
         change_q_at=moved.argmax(),
         change_mu=np.abs(mass).sum(),
@@ -304,8 +317,9 @@ class _Player:
         v = now.v if self.learner is None else own.v / T
         unit = now.lmdp
         policy = now.claim.policy if self.learner is None else Policy(unit, v)
-        q, log_q = policy.matrix().data, log_entries(unit.P, policy.v)
-        kl = _row_sums(unit.P, q * (log_q - np.log(unit.P.data)))
+        q, log_ratio = policy.matrix().data, log_tilt(unit.P, policy.v)
+        log_q = np.log(unit.P.data) + log_ratio
+        kl = _row_sums(unit.P, q * log_ratio)
         p = self.law
         law = np.bincount(unit.P.indices, p[row_of(unit.P)] * q, unit.n).astype(np.float64)
         law = law / law.sum()
@@ -367,7 +381,7 @@ class _Book:
         self.hitting = hitting_matrix(unit.P) if exact and unit.n <= PAIR_ROUNDS else None
         self.t = 0
         self.c_sum = np.zeros(unit.n)
-        self.range = [0.0, 1.0]
+        self.lowest, self.highest, self.widest = np.inf, -np.inf, 0.0
         self.leaders: list[LeaderRows] = []
         self.steps: list[StepRows] = []
         self.now = _Moment(unit, np.zeros(unit.n), leader(unit, np.zeros(unit.n), None))
@@ -379,10 +393,19 @@ class _Book:
         wanted = n <= ALL_ROUNDS or (n <= MARKED_ROUNDS and is_mark(self.t + 1))
         return respond(self.now.Q, self.now.mu) if wanted and self.exact else None
 
+    def seats(self) -> Seats:
+        """The policy that each learner is about to play, and where it is."""
+        return {
+            player.learner.name: (player.choose(self.now.claim.policy), player.law)
+            for player in self.players
+            if player.learner is not None
+        }
+
     def play(self, cost: Floats) -> None:
         """The next round."""
         self.t += 1
-        self.range = [min(self.range[0], float(cost.min())), max(self.range[1], float(cost.max()))]
+        self.lowest, self.highest = min(self.lowest, float(cost.min())), max(self.highest, float(cost.max()))
+        self.widest = max(self.widest, float(np.ptp(cost)))
         c_t = cost / self.lmdp.temperature
         self.c_sum = self.c_sum + c_t
         c_bar = self.c_sum / self.t
@@ -396,7 +419,10 @@ class _Book:
 
     def close(self, costs: Iterable[Floats], rivals: dict[str, Any], search: bool) -> Trace:
         """The finished record, with its constants."""
-        width = self.range[1] - self.range[0]
+        unit, temperature = self.unit, self.lmdp.temperature
+        ours = constants_for(unit, self.widest / temperature, exact=self.exact)
+        in_paper = self.lowest >= 0.0 and self.highest <= temperature
+        printed = constants_for(unit, 1.0, exact=self.exact) if in_paper and ours.cost_range != 1.0 else ours
         seats = [player.close() for player in self.players]
         again = Again(costs, self.t, self.lmdp.temperature)
         rivals = {"leader": self.now.claim.policy, "passive": Policy(self.unit, np.zeros(self.unit.n)), **rivals}
@@ -411,9 +437,11 @@ class _Book:
             seats=seats[1:],
             final=self.now.claim,
             mean_cost=self.now.c,
-            constants=constants_for(self.lmdp, width, exact=self.exact),
+            constants=ours,
+            printed=printed,
             rivals=meet(self.unit, again, self.start, rivals, self.now.claim.v, self.now.c, search),
-            paper_setting=width / self.lmdp.temperature <= 1.0,
+            paper_setting=in_paper,
+            hull=(self.highest - self.lowest) / temperature,
         )
 
 

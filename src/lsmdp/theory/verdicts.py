@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -17,7 +17,7 @@ from lsmdp.model import LMDP
 from lsmdp.theory.beyond import posteriori_terms, sharp_terms
 from lsmdp.theory.certificate import Certificate, equal
 from lsmdp.theory.statement import STATEMENTS
-from lsmdp.theory.trace import SeatTrace, Trace, trace
+from lsmdp.theory.trace import Look, SeatTrace, Trace, trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +36,18 @@ class Certificates:
     def failures(self) -> list[Certificate]:
         """Bugs or discoveries."""
         return [one for one in self.certificates if one.failed]
+
+    def verdict(self, one: Certificate) -> str:
+        """In a word or two. A printed statement that is false in general may hold here, where only tau is bounded."""
+        if one.holds is None:
+            return "left out"
+        if not one.holds:
+            return "FAILS"
+        if one.vacuous:
+            return "says nothing"
+        known = STATEMENTS.get(one.label)
+        false = one.reading == "printed" and known is not None and known.verdict not in ("true", "an assumption")
+        return "not refuted" if false else "holds"
 
     def __getitem__(self, label: str) -> list[Certificate]:
         found = [one for one in self.certificates if one.label == label]
@@ -73,22 +85,25 @@ def certify(
     search: bool = True,
     exact: bool = True,
     watch: Callable[[int], None] | None = None,
+    look: Look | None = None,
+    at: Collection[int] = (),
 ) -> Certificates:
     """Check every statement on a run that was played, or on a model and costs.
 
     The statements of the paper are about follow the leader with exact leaders, which is played along whoever else
     plays. ``search`` looks for a better fixed policy than the last leader, on games that are small enough. ``exact``
-    False leaves out what takes more than a few passes over P a round.
+    False leaves out what takes more than a few passes over P a round. ``look`` is shown the rounds ``at`` on the way.
     """
     if isinstance(game, Run):
-        return _certify_run(game, search, exact, watch)
+        return _certify_run(game, search=search, exact=exact, watch=watch, look=look, at=at)
     if costs is None:
         raise SpecError("certify needs costs beside a model: an array of rounds x states, or a cost sequence.")
     players = list(learners) if isinstance(learners, Sequence) else [learners]
-    return _look(trace(game, costs, players, start=start, search=search, exact=exact, watch=watch), [])
+    options: dict[str, Any] = {"search": search, "exact": exact, "watch": watch, "look": look, "at": at}
+    return _look(trace(game, costs, players, start=start, **options), [])
 
 
-def _certify_run(run: Run, search: bool, exact: bool, watch: Callable[[int], None] | None) -> Certificates:
+def _certify_run(run: Run, **options: Any) -> Certificates:
     if not getattr(run.costs, "replayable", True):
         raise SpecError(
             "the costs of this run came from standard input and cannot be read again. Play them from a file."
@@ -96,7 +111,7 @@ def _certify_run(run: Run, search: bool, exact: bool, watch: Callable[[int], Non
     seats = [seat for seat in run.table.seats if not hasattr(seat.learner, "foresee")]
     players = [seat.learner for seat in seats]
     costs = _First(run.costs, run.rounds)
-    game = trace(run.lmdp, costs, players, start=run.table.start, search=search, exact=exact, watch=watch)
+    game = trace(run.lmdp, costs, players, start=run.table.start, **options)
     tallies = [run.learners[learner.name] for learner in players]
     return _look(game, [_replayed(game, seat, tally) for seat, tally in zip(game.seats, tallies, strict=True)])
 
