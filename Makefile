@@ -15,7 +15,7 @@ help: ## show this list
 	@echo 'lsmdp: linearly solvable MDPs. Commands (PYTHON=/path/to/python3 chooses the interpreter):'
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | awk -F '\t' '{ printf "  make %-7s %s\n", $$1, $$2 }'
 
-demo: $(VENV)/.installed ## install into .venv, solve a built-in map and show the answer
+demo: $(VENV)/.installed ## install into .venv, play a game in a museum and write a page about it
 	@$(VENV)/bin/lsmdp demo
 
 test: $(VENV)/.developing browser ## install with the developers' tools, then run every test

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from typer.testing import Result
 
 import lsmdp
 from lsmdp import makers
-from lsmdp.cli import DEMO_COST, DEMO_MAP
 from lsmdp.errors import ConvergenceError
 from lsmdp.sources import COSTS
 from lsmdp.terminal import RAMP, SHADES, fitted, palette, pictures, raster
@@ -246,27 +244,16 @@ class TestSolve:
         assert list(tmp_path.iterdir()) == []
 
 
-class TestDemo:
-    def test_it_solves_the_map_and_shows_it(self, run: Run) -> None:
-        result = run("demo")
-        assert result.exit_code == 0
-        for word in ("average cost", "bounds", "# = wall", "lsmdp solve"):
-            assert word in result.stdout
-        assert max(map(len, result.stdout.splitlines())) <= 80
-
-    def test_its_map_is_connected_and_every_cell_has_a_cost(self) -> None:
-        lmdp = makers.grid(len(DEMO_MAP), len(DEMO_MAP[0]), DEMO_MAP)
-        assert lmdp.is_irreducible
-        assert set("".join(DEMO_MAP)) == {"#", *DEMO_COST}
-
+class TestTerminals:
     def test_colours_where_they_are_wanted(self) -> None:
-        colourful = lsmdp_process("demo", FORCE_COLOR="1", COLORTERM="truecolor", TERM="xterm", COLUMNS="100")
+        wanted = {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "TERM": "xterm", "COLUMNS": "100"}
+        colourful = lsmdp_process("solve", "grid:6x8", "--cost", "hill", **wanted)
         assert colourful.returncode == 0
         assert "▀" in colourful.stdout
         assert "\x1b[38;2;" in colourful.stdout
 
     def test_plain_text_on_an_old_terminal(self) -> None:
-        plain = lsmdp_process("demo", PYTHONIOENCODING="ascii", NO_COLOR="1")
+        plain = lsmdp_process("solve", "grid:6x8", "--cost", "hill", PYTHONIOENCODING="ascii", NO_COLOR="1")
         assert plain.returncode == 0, plain.stderr
         assert plain.stdout.isascii()
         assert "\x1b" not in plain.stdout

@@ -16,7 +16,9 @@ import numpy as np
 import pytest
 
 import lsmdp
-from lsmdp.report import frames, write_page
+from lsmdp.cli import pages
+from lsmdp.makers import museum
+from lsmdp.report import figures, frames, write_page
 from lsmdp.report.layout import layout
 
 Run = Callable[..., Any]
@@ -159,6 +161,53 @@ def test_a_layout_puts_neighbours_near_each_other() -> None:
     near = np.linalg.norm(places - np.roll(places, 1, axis=0), axis=1)
     far = np.linalg.norm(places - np.roll(places, 20, axis=0), axis=1)
     assert near.max() < far.min()
+
+
+def test_the_demo_plays_tells_and_writes_a_page(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(pages.DEMO, "rounds", 12)
+    folder = tmp_path / "demo"
+    done = run("demo", "--out", str(folder), "--quiet")
+    assert done.exit_code == 0, done.stderr
+    for word in ("ftl", "track", "phased", "passive", "regret vs leader", "rounds a second", "nobody knew in advance"):
+        assert word in done.stdout
+    assert (folder / "report.html").stat().st_size < LARGEST
+    again = run("demo", "--out", str(folder), "--json", "--quiet")  # nothing is left to play
+    assert json.loads(again.stdout)["page"] == str(folder / "report.html")
+
+
+def test_the_museum_is_connected_and_the_patrol_starts_in_its_hall() -> None:
+    lmdp = museum()
+    assert lmdp.is_irreducible
+    assert min(lmdp.grid_shape) >= 30
+    row, column = lmdp.positions[int(str(pages.DEMO["start"]))]
+    assert (row, column) == (18, 26)
+
+
+def test_figures_are_written_in_each_format(run: Run, tmp_path: Path, grid_page: Path) -> None:
+    for form, begin in (("pdf", b"%PDF"), ("svg", b"<?xml"), ("png", b"\x89PNG")):
+        done = run("figures", str(grid_page.parent), "--format", form, "--out", str(tmp_path), "--json")
+        assert done.exit_code == 0, done.stderr
+        written = [Path(path) for path in json.loads(done.stdout)["figures"]]
+        assert {path.stem for path in written} == {"regret", "paid", "effort", "place"}
+        assert all(path.read_bytes().startswith(begin) for path in written)
+    refused = run("figures", str(grid_page.parent), "--format", "gif")
+    assert refused.exit_code == 2
+    assert "Formats: pdf, svg, png" in refused.stderr
+
+
+def test_figures_draw_on_the_axes_they_are_given(grid_page: Path) -> None:
+    from matplotlib import pyplot
+
+    fig, axes = pyplot.subplots(1, 2)
+    folder = lsmdp.runs.Folder(grid_page.parent)
+    assert figures.regret(folder, axes[0], logarithmic=True) is axes[0]
+    assert figures.paid(folder, axes[1]) is axes[1]
+    lines = {line.get_label(): line.get_ydata() for line in axes[0].get_lines()}
+    summary = folder.summary()
+    for name, one in summary["learners"].items():
+        expected = one["loss"] - summary["rounds"] * summary["average_cost_of_leader"]
+        assert lines[name][-1] == pytest.approx(expected, abs=1e-8)
+    pyplot.close(fig)
 
 
 def test_the_command_writes_the_page_and_says_where(run: Run, tmp_path: Path, grid_page: Path) -> None:
