@@ -120,6 +120,15 @@ def sample(P: CSR, u: Floats, states: Ints, uniforms: Floats) -> Ints:
     return out
 
 
+def add_costs(
+    costs: Floats, total: Floats, lost: Floats, lowest: Floats, highest: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """The sums of each state's costs with these rounds added, as total + lost (Neumaier), and their extremes."""
+    sums = (total.copy(), lost.copy(), lowest.copy(), highest.copy())
+    _add_costs(read_only(costs.view()), *sums)
+    return sums
+
+
 class Walk(NamedTuple):
     """How a run of power steps went: its last gap, and the contraction per step that was seen last (1: none)."""
 
@@ -164,6 +173,16 @@ def _small_exponentials(u: Any, flat: float) -> tuple[float, Any]:
 
 
 @njit(cache=True, error_model="numpy")
+def enclose(
+    c: float, step: float, s: float, surprise: float, temperature: float, entries: int, eps: float
+) -> tuple[float, float]:
+    """One entry of r and the bound on its rounding; step = m - v(x), surprise = -log s."""
+    value = (c + step) + temperature * surprise  # eq:bellman_V
+    error = eps * (temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(c + step) + abs(value))
+    return value, error + temperature * entries * (1e-323 / s)
+
+
+@njit(cache=True, error_model="numpy")
 def _residual(
     indptr: Any,
     indices: Any,
@@ -188,14 +207,7 @@ def _residual(
                 m = min(m, v[indices[p]])
             for p in range(indptr[x], indptr[x + 1]):
                 s += data[p] * np.exp(-(v[indices[p]] - m) / temperature)
-        surprise = -np.log(s)
-        step = m - v[x]
-        value = (c[x] + step) + temperature * surprise  # eq:bellman_V
-        entries = indptr[x + 1] - indptr[x]
-        error = eps * (
-            temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(c[x] + step) + abs(value)
-        )
-        error += temperature * entries * (1e-323 / s)
+        value, error = enclose(c[x], m - v[x], s, -np.log(s), temperature, indptr[x + 1] - indptr[x], eps)
         r[x] = value
         if value - error > -np.inf and value + error < np.inf:
             lo = min(lo, value - error)
@@ -327,16 +339,16 @@ def _divergence(
         for p in range(indptr[x], indptr[x + 1]):
             q = data[p] * (w[indices[p]] if flat else np.exp(m - u[indices[p]])) / s
             y = (u[indices[p]] - other[indices[p]]) + shift
-            excess = _excess(y)
-            total += q * excess
-            change += q * abs(y + excess)
+            rest = excess(y)
+            total += q * rest
+            change += q * abs(y + rest)
         kl[x] = total
         largest = max(largest, change)
     return largest
 
 
 @njit(cache=True, error_model="numpy")
-def _excess(y: float) -> float:
+def excess(y: float) -> float:
     """e^y - 1 - y, by its series near 0."""
     if abs(y) < 1e-2:
         return y * y * (0.5 + y * (1 / 6 + y * (1 / 24 + y * (1 / 120 + y / 720))))
@@ -361,6 +373,19 @@ def _sample(indptr: Any, indices: Any, data: Any, u: Any, states: Any, uniforms:
                 chosen = indices[p]
                 break
         out[i] = chosen
+
+
+@njit(cache=True, error_model="numpy")
+def _add_costs(costs: Any, total: Any, lost: Any, lowest: Any, highest: Any) -> None:
+    for t in range(costs.shape[0]):
+        for x in range(costs.shape[1]):
+            c = costs[t, x]
+            new = total[x] + c
+            shadow = new - total[x]
+            lost[x] += (total[x] - (new - shadow)) + (c - shadow)  # what the sum has rounded off, exactly
+            total[x] = new
+            lowest[x] = min(lowest[x], c)
+            highest[x] = max(highest[x], c)
 
 
 @njit(cache=True, error_model="numpy")

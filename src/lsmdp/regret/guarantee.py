@@ -76,11 +76,17 @@ class CostRange(NamedTuple):
 
     def observe(self, c_t: Any) -> CostRange:
         """After one more round."""
-        c = as_cost(c_t, self.total.size)
-        total = self.total + c
-        shadow = total - self.total
-        lost = self.lost + ((self.total - (total - shadow)) + (c - shadow))  # what the sum has rounded off, exactly
-        return CostRange(self.T + 1, total, lost, np.minimum(self.lowest, c), np.maximum(self.highest, c))
+        return self._with(as_cost(c_t, self.total.size)[np.newaxis])
+
+    def observe_all(self, costs: Floats) -> CostRange:
+        """After some more rounds, one in each row; a cost that is no number is an error."""
+        finite = np.isfinite(costs).all(axis=1)
+        if not finite.all():
+            as_cost(costs[int(np.argmin(finite))], self.total.size)
+        return self._with(costs)
+
+    def _with(self, costs: Floats) -> CostRange:
+        return CostRange(self.T + len(costs), *kernels.add_costs(costs, *self[1:]))
 
     @property
     def mean(self) -> Floats:
