@@ -20,7 +20,10 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 ORDER = (
     "errors",
     "arrays",
+    "elementary",
+    "parts",
     "kernels",
+    "passes",
     "small",
     "elimination",
     "chain",

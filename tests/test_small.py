@@ -11,7 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lsmdp import LMDP, CostError, books, clusters, grid, kernels, random_graph, read_costs, ring, runs, small
+from lsmdp import (
+    LMDP,
+    CostError,
+    books,
+    clusters,
+    elementary,
+    grid,
+    kernels,
+    passes,
+    random_graph,
+    read_costs,
+    ring,
+    runs,
+    small,
+)
 from lsmdp.arrays import EPS
 from lsmdp.game import Table, Tally, play, stretches
 from lsmdp.learners import (
@@ -88,7 +102,7 @@ class TestNumbers:
         rng = np.random.default_rng(0)
         x = np.concatenate([rng.uniform(0, 100, 400), rng.uniform(0, 1e-3, 100), np.log(2) * np.arange(100), [0.0] * 8])
         out, spare = np.empty_like(x), np.empty((2, x.size))
-        small.exponentials(x, out, spare)
+        elementary.exponentials(x, out, spare)
         with mpmath.workdps(40):
             assert self.worst(out, [mpmath.exp(-mpmath.mpf(float(v))) for v in x]) < 2
 
@@ -98,7 +112,7 @@ class TestNumbers:
         x = np.concatenate([rng.uniform(0, 1, 300), close, 2.0 - close, np.exp(-rng.uniform(0, 100, 200)), [1.0] * 4])
         x = np.concatenate([x, np.sqrt(0.5) * (1 + EPS * np.arange(-8, 8))])
         out, spare = np.empty_like(x), np.empty((2, x.size))
-        small.logarithms(x, out, spare)
+        elementary.logarithms(x, out, spare)
         with mpmath.workdps(40):
             assert self.worst(out, [mpmath.log(mpmath.mpf(float(v))) for v in x]) < 2
 
@@ -112,7 +126,7 @@ def test_products_and_extremes(seed: int, n: int) -> None:
     x, out = rng.normal(size=n), np.empty(small.width(n))
     small.times(columns, x, out)
     np.testing.assert_allclose(out[:n], columns[:, :n].T @ x, rtol=0, atol=n * EPS * np.abs(columns).max() * n)
-    assert small.extremes(padded(x)) == (x.min(), x.max())
+    assert elementary.extremes(padded(x)) == (x.min(), x.max())
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.3])
@@ -153,8 +167,8 @@ def test_the_books_agree_with_the_sparse_passes(model: str, temperature: float) 
         c = rng.uniform(0, 1, lmdp.n)
         found = books.account(lmdp.square, temperature, 3, np.array([v, other]), c[np.newaxis], law, mu)
         assert found.done == 1
-        kl, after = kernels.play(lmdp.P, v / temperature, law)
-        divergence, change = kernels.divergence(lmdp.P, v / temperature, other / temperature)
+        kl, after = passes.play(lmdp.P, v / temperature, law)
+        divergence, change = passes.divergence(lmdp.P, v / temperature, other / temperature)
         stationary = Policy(lmdp, v).stationary()
         np.testing.assert_allclose(found.kl, kl, rtol=1e-13, atol=1e-14)
         np.testing.assert_allclose(found.law, after, rtol=1e-13, atol=1e-300)
@@ -262,13 +276,13 @@ def test_tallies_add_up_the_same_in_blocks() -> None:
 
 def test_what_is_too_hard_for_compiled_steps_is_solved_in_general(monkeypatch: pytest.MonkeyPatch) -> None:
     solved = []
-    general = stretch.lead
+    general = stretch.solve
 
-    def counted(*arguments: object) -> object:
+    def counted(*arguments: object, **options: object) -> object:
         solved.append(arguments)
-        return general(*arguments)
+        return general(*arguments, **options)
 
-    monkeypatch.setattr(stretch, "lead", counted)
+    monkeypatch.setattr(stretch, "solve", counted)
     play(dense(20), FollowTheLeader(), uniform(50, 20))
     assert not solved
     frozen = MODELS["frozen"]()

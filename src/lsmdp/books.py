@@ -23,13 +23,12 @@ from numba import njit
 
 from lsmdp.arrays import Floats
 from lsmdp.chain import LEAST_PIVOT
-from lsmdp.kernels import excess
-from lsmdp.small import Square, extremes, logarithms, look, pad, times
+from lsmdp.elementary import SERIES, excess, extremes, logarithms, near_excess
+from lsmdp.small import Square, look, pad, times
 
 POWER_STEPS = 30  # products with Q that cost less than a reduction
 LAW_GOAL = 1e-12  # l1 distance to the stationary law
-SERIES = 1e-2  # largest |y| for which e^y - 1 - y is taken from five terms of its series,
-SHORT_SERIES = 1e-5  # and from three: the next is below 1e-16 of the first
+SHORT_SERIES = 1e-5  # largest |y| for which three terms of the series of e^y - 1 - y do: the next is below 1e-16 of it
 
 
 class Books(NamedTuple):
@@ -247,7 +246,7 @@ def _divergence(
             column, weight, move = columns[z], w[z], delta[z]
             for x in range(padded):
                 y = move + shift[x]
-                rest = y * y * (0.5 + y * (1 / 6 + y * (1 / 24 + y * (1 / 120 + y / 720))))
+                rest = near_excess(y)
                 q = column[x] * weight
                 kl[x] += q * rest
                 change[x] += q * abs(y + rest)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lsmdp import books, kernels
+from lsmdp import books, kernels, passes
 from lsmdp.arrays import Floats, Ints, mean
 from lsmdp.learners import Learner, State, Stretch, pack, unpack
 from lsmdp.model import LMDP
@@ -105,7 +105,8 @@ class Seat:
     paid: Floats  # what each walker has paid so far
     seed: int
     ideal: bool
-    upcoming: Policy | None = None  # the policy of the next round, where it was worked out already
+    upcoming: Policy | None = None  # the policy of the next round, where it was worked out already,
+    flow: tuple[Policy, passes.Flow] | None = None  # with what is known of it
 
     @classmethod
     def take(cls, lmdp: LMDP, learner: Learner, start: Floats, walkers: int, seed: int, ideal: bool) -> Seat:
@@ -207,17 +208,23 @@ class Seat:
     def _account(self, t: int, c_t: Floats, played: Policy, upcoming: Policy) -> tuple[Entry, Floats]:
         """What a round costs, for any model, and KL(Q || P); the law of the position moves on."""
         P, T = self.lmdp.P, self.lmdp.temperature
-        u = played.v / T
-        kl, law = kernels.play(P, u, self.law)
+        now, rho = self._flow_of(played), self.lmdp.reversible_law if self.ideal else None
+        kl, law = passes.play(P, now, self.law)
         state_cost, control_cost = mean(self.law, c_t), T * mean(self.law, kl)
         self.law = law / law.sum()
-        divergence, change = kernels.divergence(P, u, upcoming.v / T)
+        divergence, change = passes.divergence(P, now, self._flow_of(upcoming))
         ideal_loss, ideal_step = float("nan"), float("nan")
         if self.ideal:
-            mu = played.stationary()
+            mu = played.stationary() if rho is None or not now.flat else passes.balanced_law(now, rho)
             ideal_loss = mean(mu, c_t) + T * mean(mu, kl)
             ideal_step = t * T * mean(mu, divergence)
         return Entry(state_cost, control_cost, ideal_loss, change, ideal_step), kl
+
+    def _flow_of(self, policy: Policy) -> passes.Flow:
+        """What the passes of two rounds share: the upcoming policy of one is the policy played in the next."""
+        if self.flow is None or self.flow[0] is not policy:
+            self.flow = (policy, passes.flow(self.lmdp.P, policy.v / self.lmdp.temperature))
+        return self.flow[1]
 
     def _choose(self, c_t: Floats) -> Policy:
         foresee = getattr(self.learner, "foresee", None)

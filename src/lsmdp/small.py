@@ -18,16 +18,7 @@ the first step after that does not either, the round is left to the general solv
 anew when the steps after the first of a round, summed up since the last time, have cost as much as an inversion: n^3
 multiplications against 2 n^2 of a step, so n/2 of them. That is at most twice the cost of the best schedule.
 
-**Exponentials and logarithms** of a whole row at once, since a call for each number would be half of a round:
-
-    e^x = 2^k e^s,  k the integer next to x / log 2, |s| <= log 2 / 2: Taylor to degree 13, remainder below 5e-18;
-    log x = k log 2 + log m,  1/sqrt 2 <= m < sqrt 2: with g = m - 1, q = g/(2 + g), log m = g - q (g - R) and
-    R = sum_{j>=1} 2 q^{2j} / (2j + 1), |q| < 0.172: nine terms, remainder below 3e-17.
-
-Both are within 2 ulp, which is what the enclosure of kernels.py leaves room for: with unit roundoff e it has 2e in
-place of e, that is 2 (3k + 2) e >= (3k + 2 + 4) e for an exponential of 3 ulp and 10 e log(1/s) >= 7 e log(1/s) for
-a logarithm of 2 ulp. Sums of n terms are taken four at a time, and zeros add nothing: any order has the same bound.
-
+Sums of n terms are taken four at a time, and zeros add nothing: the enclosure of kernels.py holds for any order.
 Arrays are padded to a multiple of 8 columns, so that the loops over them have no remainder.
 """
 
@@ -39,18 +30,13 @@ import numpy as np
 from numba import njit
 
 from lsmdp.arrays import CSR, EPS, Floats, Ints, read_only
+from lsmdp.elementary import exponentials, extremes, logarithms
 from lsmdp.kernels import FLAT, enclose
 
 LIMIT = 256  # states up to which P is written out, where a stationary law costs less than n^3/3 operations (books.py),
 TINY = 64  # and up to which it is in any case
 LANES = 8
 REINVERSIONS = 8  # in one round, before it is left to the general solver
-
-LOG2_HIGH, LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # their sum is log 2; the first ends in 21 zero bits
-SHIFT = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, which is then in the last bits
-HALF_DOWN = np.uint64(0x3FE6A09E667F3BCD)  # the bits of 1/sqrt 2
-ONE, BIAS, MANTISSA = np.uint64(0x3FF0000000000000), np.uint64(1023), np.uint64(52)
-TWO_52 = np.uint64(0x4330000000000000)  # the bits of 2^52; with an integer below 2^52 in its last bits, a float
 
 
 class Square(NamedTuple):
@@ -140,76 +126,6 @@ def times(columns: Any, x: Any, out: Any) -> None:
     for y in range(fours, columns.shape[0]):
         for i in range(n):
             out[i] += columns[y, i] * x[y]
-
-
-@njit(cache=True, error_model="numpy")
-def extremes(x: Any) -> tuple[float, float]:
-    """min and max of an array whose size is a multiple of 4; a nan shows in neither."""
-    a, b, c, d = x[0], x[1], x[2], x[3]
-    e, f, g, h = a, b, c, d
-    for i in range(4, x.size, 4):
-        a, b, c, d = min(a, x[i]), min(b, x[i + 1]), min(c, x[i + 2]), min(d, x[i + 3])
-        e, f, g, h = max(e, x[i]), max(f, x[i + 1]), max(g, x[i + 2]), max(h, x[i + 3])
-    return min(min(a, b), min(c, d)), max(max(e, f), max(g, h))
-
-
-@njit(cache=True, error_model="numpy")
-def exponentials(x: Any, out: Any, spare: Any) -> None:
-    """out = e^{-x} for 0 <= x <= 700."""
-    n = x.size
-    power = spare[0]
-    bits = power.view(np.uint64)
-    for i in range(n):
-        shifted = x[i] * -1.4426950408889634 + SHIFT
-        power[i] = shifted
-        k = shifted - SHIFT
-        s = (-x[i] - k * LOG2_HIGH) - k * LOG2_LOW
-        p = 1 / 6227020800
-        p = p * s + 1 / 479001600
-        p = p * s + 1 / 39916800
-        p = p * s + 1 / 3628800
-        p = p * s + 1 / 362880
-        p = p * s + 1 / 40320
-        p = p * s + 1 / 5040
-        p = p * s + 1 / 720
-        p = p * s + 1 / 120
-        p = p * s + 1 / 24
-        p = p * s + 1 / 6
-        p = p * s + 1 / 2
-        out[i] = 1.0 + (s + s * s * p)
-    for i in range(n):
-        bits[i] = (bits[i] + BIAS) << MANTISSA
-    for i in range(n):
-        out[i] *= power[i]
-
-
-@njit(cache=True, error_model="numpy")
-def logarithms(x: Any, out: Any, spare: Any) -> None:
-    """out = log x for positive normal numbers."""
-    n = x.size
-    mantissa, exponent = spare[0], spare[1]
-    bits, exponent_bits = mantissa.view(np.uint64), exponent.view(np.uint64)
-    for i in range(n):
-        mantissa[i] = x[i]
-    for i in range(n):
-        k = (bits[i] + (ONE - HALF_DOWN)) >> MANTISSA  # 1023 + the exponent of x / m
-        bits[i] = bits[i] + ONE - (k << MANTISSA)
-        exponent_bits[i] = k | TWO_52
-    for i in range(n):
-        k = exponent[i] - 4503599627371519.0  # 2^52 + 1023
-        g = mantissa[i] - 1.0
-        q = g / (2.0 + g)
-        z = q * q
-        p = 2 / 19
-        p = p * z + 2 / 17
-        p = p * z + 2 / 15
-        p = p * z + 2 / 13
-        p = p * z + 2 / 11
-        p = p * z + 2 / 9
-        p = p * z + 2 / 7
-        p = p * z + 2 / 5
-        p = p * z + 2 / 3
-        out[i] = k * LOG2_HIGH + (g - (q * (g - z * p) - k * LOG2_LOW))
 
 
 @njit(cache=True, error_model="numpy")

@@ -71,8 +71,16 @@ class FollowTheLeader(LeaderBase):
         sums = np.add.accumulate(np.vstack([state.c_sum, costs]))[1:]
         means = sums / (t + self.kappa)[:, np.newaxis]
         leads = lead_all(lmdp, means, self._tolerance(t), state.v, state.inverse, state.debt)
-        lo, hi, steps = float(leads.lo[-1]), float(leads.hi[-1]), int(leads.steps[-1])
-        after = FTLState(int(t[-1]), sums[-1].copy(), leads.v[-1].copy(), lo, hi, steps, leads.inverse, leads.debt)
+        after = state._replace(
+            t=int(t[-1]),
+            c_sum=sums[-1].copy(),
+            v=leads.v[-1].copy(),
+            lo=float(leads.lo[-1]),
+            hi=float(leads.hi[-1]),
+            steps=int(leads.steps[-1]),
+            inverse=leads.inverse,
+            debt=leads.debt,
+        )
         return Stretch(
             np.vstack([state.v, leads.v]),
             np.append(state.lo, leads.lo[:-1]),

@@ -12,8 +12,9 @@ import numpy as np
 
 from lsmdp import small
 from lsmdp.arrays import Floats, Ints
-from lsmdp.learners.base import State, lead
+from lsmdp.learners.base import State
 from lsmdp.model import LMDP
+from lsmdp.perron import solve
 
 
 class Stretch(NamedTuple):
@@ -42,8 +43,8 @@ def lead_all(lmdp: LMDP, costs: Floats, tols: Floats, v: Floats, inverse: Floats
     leads = small.lead_all(square, lmdp.temperature, costs, tols, v, inverse, debt)
     while leads.done < len(costs):
         at = leads.done
-        hard = lead(lmdp, costs[at], leads.v[at - 1] if at else v, float(tols[at]))
-        leads.v[at], leads.lo[at], leads.hi[at], leads.steps[at] = hard
+        hard = solve(lmdp, costs[at], tol=float(tols[at]), start=leads.v[at - 1] if at else v)
+        leads.v[at], (leads.lo[at], leads.hi[at]), leads.steps[at] = hard.v, hard.bounds, hard.iterations
         inverse = _inverse(lmdp, hard.v)
         rest = small.lead_all(square, lmdp.temperature, costs[at + 1 :], tols[at + 1 :], hard.v, inverse, 0)
         for column, more in zip(leads[1:5], rest[1:5], strict=True):

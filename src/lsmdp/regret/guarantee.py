@@ -40,9 +40,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from lsmdp import kernels
-from lsmdp.arrays import EPS, Floats, as_cost, as_distribution, as_kernel, as_value
+from lsmdp.arrays import EPS, Floats, as_cost, as_distribution, as_kernel, as_value, read_only
 from lsmdp.chain import long_run_law
 from lsmdp.errors import CostError, SpecError
 from lsmdp.model import LMDP
@@ -86,7 +87,9 @@ class CostRange(NamedTuple):
         return self._with(costs)
 
     def _with(self, costs: Floats) -> CostRange:
-        return CostRange(self.T + len(costs), *kernels.add_costs(costs, *self[1:]))
+        sums = tuple(array.copy() for array in self[1:])
+        _add_costs(read_only(costs.view()), *sums)
+        return CostRange(self.T + len(costs), *sums)
 
     @property
     def mean(self) -> Floats:
@@ -146,3 +149,16 @@ def mixing_sum(Q: Any, p1: Any, T: int) -> float:
         total += 0.5 * float(np.abs(p - mu).sum())
         p = backwards @ p
     return total
+
+
+@njit(cache=True, error_model="numpy")
+def _add_costs(costs: Any, total: Any, lost: Any, lowest: Any, highest: Any) -> None:
+    for t in range(costs.shape[0]):
+        for x in range(costs.shape[1]):
+            c = costs[t, x]
+            new = total[x] + c
+            shadow = new - total[x]
+            lost[x] += (total[x] - (new - shadow)) + (c - shadow)  # what the sum has rounded off, exactly
+            total[x] = new
+            lowest[x] = min(lowest[x], c)
+            highest[x] = max(highest[x], c)
