@@ -17,6 +17,7 @@ from scipy.sparse.linalg import ArpackError, eigs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TOLERANCES = (1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 0.0)  # of eigs: the loosest that meets the certificate is used
+RESTARTS = 2000  # of eigs, about 20 products each
 CHECKED = 10  # power steps between two looks at the ratios
 
 
@@ -81,7 +82,7 @@ class Eigs(Peer):
             (self.P.data * np.repeat(np.exp(-c), np.diff(self.P.indptr)), self.P.indices, self.P.indptr)
         )
         try:
-            _, vectors = eigs(M, k=1, which="LM", v0=self.z, tol=tolerance)
+            _, vectors = eigs(M, k=1, which="LM", v0=self.z, tol=tolerance, maxiter=RESTARTS)
         except ArpackError as refused:
             self.note = str(refused).split("\n")[0][:60]
             return None

@@ -3,8 +3,9 @@
 The unit is one product P @ x of scipy for the same P, measured in the same minutes: it moves with the machine, so
 ratios stay comparable. A game begins at round 1000: the costs before are summed up, their leader is solved for once,
 and WARM rounds are played before the clock starts. A turn plays the next rounds of lsmdp, then some of each peer, on
-the same costs. After every round of lsmdp its certificate is evaluated again by the numpy lines of peers.py; ``certified``
-counts the rounds where that interval is at most 1e-3 / t, and a case with fewer than all of them does not count.
+the same costs. After every round of lsmdp its certificate is evaluated again by the numpy lines of peers.py;
+``certified`` counts the rounds where that interval is at most 1e-3 / t, and a case with fewer than all of them does not
+count.
 
 "learn" is ``observe`` alone, "with books" a round with exact losses, laws and divergences. Renewals are rounds after
 which the learner's state keeps another factor or inverse than before.

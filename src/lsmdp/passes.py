@@ -135,27 +135,26 @@ def _divergence(
     last: int,
 ) -> float:
     largest, ratio, shift, spare = 0.0, np.ones(ROWS), np.empty(ROWS), np.empty((2, ROWS))
+    weights, moves = np.empty(ROWS), np.empty(ROWS)
     for start in range(first, last, ROWS):
         size = min(ROWS, last - start)
+        begin, end = np.int64(indptr[start]), np.int64(indptr[start + size])
+        if weights.size < end - begin:
+            weights, moves = np.empty(end - begin), np.empty(end - begin)
+        for p in range(end - begin):  # all reads first: with the arithmetic in between, fewer are under way at a time
+            at = TWO * indices[begin + p]
+            weights[p], moves[p] = data[begin + p] * pairs[at], pairs[at + ONE]
         for k in range(size):
             ratio[k] = s[start + k] / other_s[start + k]
         logs_of(ratio, shift, spare)
         for k in range(size):
             x, total, change = start + k, 0.0, 0.0
-            if reach + abs(shift[k]) < SERIES:
-                for p in range(indptr[x], indptr[x + 1]):
-                    at = TWO * indices[p]
-                    q, y = data[p] * pairs[at], pairs[at + ONE] + shift[k]
-                    rest = near_excess(y)
-                    total += q * rest
-                    change += q * abs(y + rest)
-            else:
-                for p in range(indptr[x], indptr[x + 1]):
-                    at = TWO * indices[p]
-                    q, y = data[p] * pairs[at], pairs[at + ONE] + shift[k]
-                    rest = excess(y)
-                    total += q * rest
-                    change += q * abs(y + rest)
+            near = reach + abs(shift[k]) < SERIES
+            for p in range(np.int64(indptr[x]) - begin, np.int64(indptr[x + 1]) - begin):
+                y = moves[p] + shift[k]
+                rest = near_excess(y) if near else excess(y)
+                total += weights[p] * rest
+                change += weights[p] * abs(y + rest)
             kl[x] = total / s[x]
             largest = max(largest, change / s[x])
     return largest
