@@ -15,9 +15,11 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import ArpackError, eigs
 
+from benchmarks.measure import repeated
+
 Array = np.ndarray[Any, np.dtype[Any]]
 TOLERANCES = (1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 0.0)  # of eigs: the loosest that meets the certificate is used
-RESTARTS = 2000  # of eigs, about 20 products each
+RESTART, COSTLY = 20, 2.0  # products between two restarts of ARPACK, and what one costs with all around it
 CHECKED = 10  # power steps between two looks at the ratios
 
 
@@ -81,8 +83,10 @@ class Eigs(Peer):
         M = sparse.csr_array(
             (self.P.data * np.repeat(np.exp(-c), np.diff(self.P.indptr)), self.P.indices, self.P.indptr)
         )
+        product, _ = repeated(lambda: M @ self.z, at_least=0.0)
+        restarts = 10 + int(self.limit / (COSTLY * RESTART * product))
         try:
-            _, vectors = eigs(M, k=1, which="LM", v0=self.z, tol=tolerance, maxiter=RESTARTS)
+            _, vectors = eigs(M, k=1, which="LM", v0=self.z, tol=tolerance, maxiter=restarts)
         except ArpackError as refused:
             self.note = str(refused).split("\n")[0][:60]
             return None
