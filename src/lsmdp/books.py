@@ -24,7 +24,7 @@ from numba import njit
 from lsmdp.arrays import Floats
 from lsmdp.chain import LEAST_PIVOT
 from lsmdp.elementary import SERIES, excess, extremes, logarithms, near_excess
-from lsmdp.small import Square, look, pad, times
+from lsmdp.small import Square, given, look, pad, times
 
 POWER_STEPS = 30  # products with Q that cost less than a reduction
 LAW_GOAL = 1e-12  # l1 distance to the stationary law
@@ -54,6 +54,7 @@ def account(
     rounds, before a round whose values span too much for one scale.
     """
     rounds, n = costs.shape
+    values, costs = given(values), given(costs)
     columns = np.empty((5, rounds))
     law, mu, kl = law.copy(), mu.copy(), np.empty(n)
     done = _account(

@@ -95,6 +95,7 @@ def lead_all(
     early, with ``done`` < the number of rows, before a round that is for the general solver.
     """
     rounds, n = costs.shape
+    costs, tols, v = given(costs), given(tols), given(v)
     values, lo, hi, steps = np.empty((rounds, n)), np.empty(rounds), np.empty(rounds), np.empty(rounds, np.int64)
     kept = inverse.copy()
     done, renewed, debt = _lead_all(
@@ -106,9 +107,14 @@ def lead_all(
 def inverse_at(square: Square, temperature: float, v: Floats) -> Floats:
     """The transpose of (I - Q_v + 1 1'/n)^{-1}, padded; zeros where v spans too much for one scale."""
     inverse, padded = np.empty_like(square.columns), np.empty(square.columns.shape[1])
-    pad(v, padded)
+    pad(given(v), padded)
     _inverse_at(square.columns, temperature, padded, inverse)
     return inverse
+
+
+def given(array: Floats) -> Floats:
+    """One kind of array, contiguous and read-only: each kind would be compiled for anew."""
+    return read_only(np.ascontiguousarray(array).view())
 
 
 @njit(cache=True, error_model="numpy")
