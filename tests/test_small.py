@@ -40,6 +40,7 @@ from lsmdp.learners import (
     stretch,
 )
 from lsmdp.policy import Policy
+from lsmdp.runs import session
 from lsmdp.seat import Block, Round
 
 EVERYONE: list[Learner] = [
@@ -311,12 +312,28 @@ def test_few_inversions() -> None:
     assert later.state.inverse is found.state.inverse
 
 
-def test_a_run_folder_of_a_small_game_holds_the_rounds_of_play(tmp_path: Path) -> None:
-    spec = runs.Spec.of(kernel="random:20:4", costs="iid", learners=["ftl", "passive"], rounds=150)
-    run = runs.start(spec, tmp_path / "run")
-    rows: list[Round] = []
-    play(run.lmdp, [FollowTheLeader(), Passive()], read_costs("iid", run.lmdp, rounds=150), watch=rows.extend)
-    table = runs.Folder(tmp_path / "run").rounds()
+def test_run_folders_hold_the_same_bits_in_stretches_and_round_by_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table of rounds, the hash of the costs and the checkpoint; and the rounds are those of play."""
+    spec = runs.Spec.of(kernel="random:20:4", costs="iid", learners=["ftl", "track", "passive"], rounds=1500)
+    for name, single in (("stretches", 0), ("mixed", 900), ("one by one", 10**9)):
+        monkeypatch.setattr(session, "SINGLE", single)
+        runs.start(spec, tmp_path / name)
+    whole = runs.Folder(tmp_path / "stretches")
+    for name in ("mixed", "one by one"):
+        other = runs.Folder(tmp_path / name)
+        assert other.rounds().drop(["seconds"]).equals(whole.rounds().drop(["seconds"]))
+        saved, expected = other.checkpoint(), whole.checkpoint()
+        assert saved is not None
+        assert expected is not None
+        for key in expected.keys() - {"parts"}:
+            columns = slice(None, -1) if key.endswith("tallies") else slice(None)  # the last one is seconds
+            one, two = np.atleast_1d(saved[key])[..., columns], np.atleast_1d(expected[key])[..., columns]
+            np.testing.assert_array_equal(one, two, err_msg=key)
+    lmdp, rows = spec.model(), []
+    costs = read_costs("iid", lmdp, rounds=1500)
+    play(lmdp, [FollowTheLeader(), TrackTheLeader(), Passive()], costs, watch=rows.extend)
     for name in ("round", "learner", "loss", "gap", "ideal_step", "steps"):
-        stored = [np.nan if value is None else value for value in table[name].to_pylist()]
+        stored = [np.nan if value is None else value for value in whole.rounds()[name].to_pylist()]
         assert repr(stored) == repr([getattr(row, name) for row in rows])
