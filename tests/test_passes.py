@@ -97,3 +97,17 @@ def test_what_is_beyond_floats_proves_nothing() -> None:
         assert kernels.residual(lmdp.P, c, v, 1.0)[1:] == (-np.inf, np.inf)
         c[299], v[7] = broken, 0.0
         assert kernels.residual(lmdp.P, c, v, 1.0)[1:] == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("span", SPANS.values(), ids=SPANS)
+def test_what_a_certificate_computes_of_v_alone(span: float, temperature: float) -> None:
+    lmdp, rng = random_graph(600, 5), np.random.default_rng(1)
+    v, c = rng.uniform(0, span * temperature, 600), rng.uniform(0, 1, 600)
+    found, lo, hi = kernels.evaluate(lmdp.P, c, v, temperature)
+    r, *bounds = kernels.residual(lmdp.P, c, v, temperature)
+    assert [lo, hi] == bounds
+    np.testing.assert_allclose(found.base + c, r, rtol=0, atol=1e-15 * (1 + span))
+    assert found.w.size == (600 if span < kernels.FLAT else 0)
+    if found.w.size:
+        np.testing.assert_allclose(found.w, np.exp((v.min() - v) / temperature), rtol=1e-14)

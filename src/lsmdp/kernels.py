@@ -65,10 +65,31 @@ def exponentials_of(P: CSR, v: Floats, temperature: float = 1.0) -> tuple[float,
 def residual(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Floats, float, float]:
     """r = Bv - v with bounds (lo, hi) on all of its entries, the rounding of this very computation included."""
     r = np.empty(v.size)
+    lo, hi, _ = _certificate(P, c, v, temperature, r, r)
+    return r, lo, hi
+
+
+class Evaluation(NamedTuple):
+    """What a certificate computes of v alone: e^{(min v - v)/T}, empty where v is not flat, and Bv - v for c = 0."""
+
+    w: Floats
+    base: Floats
+
+
+def evaluate(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Evaluation, float, float]:
+    """The bounds of ``residual``, with what the next residual of the same v can use."""
+    base = np.empty(v.size)
+    lo, hi, w = _certificate(P, c, v, temperature, np.empty(v.size), base)
+    return Evaluation(w, base), lo, hi
+
+
+def _certificate(
+    P: CSR, c: Floats, v: Floats, temperature: float, r: Floats, base: Floats
+) -> tuple[float, float, Floats]:
     low, w = exponentials_of(P, v, temperature)
-    given = (*rows(P), read_only(c.view()), read_only(v.view()), low, w, temperature, EPS, r)
+    given = (*rows(P), read_only(c.view()), read_only(v.view()), low, w, temperature, EPS, base, r)
     bounds = in_parts(P.nnz, v.size, lambda _, first, last: _residual(*given, first, last))
-    return r, min(lo for lo, _ in bounds), max(hi for _, hi in bounds)
+    return min(lo for lo, _ in bounds), max(hi for _, hi in bounds), w
 
 
 def policy_weights(P: CSR, u: Floats) -> Floats:
@@ -189,10 +210,12 @@ def _residual(
     w: Any,
     temperature: float,
     eps: float,
+    base: Any,
     r: Any,
     first: int,
     last: int,
 ) -> tuple[float, float]:
+    """``base`` and ``r`` are Bv - v without and with the cost; they may be the same array, which is then r."""
     lo, hi, bad = np.inf, -np.inf, 0
     m, s, logs, spare = np.full(ROWS, low), np.ones(ROWS), np.empty(ROWS), np.empty((2, ROWS))
     lower, upper = np.full(ROWS, np.inf), np.full(ROWS, -np.inf)
@@ -213,6 +236,7 @@ def _residual(
             x = start + k
             entries = np.int32(indptr[x + 1] - indptr[x])
             value, error = enclose(c[x], m[k] - v[x], s[k], -logs[k], temperature, entries, eps)
+            base[x] = (m[k] - v[x]) - temperature * logs[k]
             r[x], lower[k], upper[k] = value, value - error, value + error
             bad += not upper[k] - lower[k] < np.inf
         lo, hi = min(lo, extremes(lower[:size])[0]), max(hi, extremes(upper[:size])[1])
