@@ -9,11 +9,11 @@ PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test browser lint bench clean
+.PHONY: help demo test browser lint bench bench-full clean
 
 help: ## show this list
 	@echo 'lsmdp: linearly solvable MDPs. Commands (PYTHON=/path/to/python3 chooses the interpreter):'
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | awk -F '\t' '{ printf "  make %-7s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | awk -F '\t' '{ printf "  make %-10s %s\n", $$1, $$2 }'
 
 demo: $(VENV)/.installed ## install into .venv, play a game in a museum and write a page about it
 	@$(VENV)/bin/lsmdp demo
@@ -34,8 +34,11 @@ lint: $(VENV)/.developing ## style (ruff check, ruff format) and types (mypy --s
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m mypy
 
-bench: $(VENV)/.developing ## time lsmdp against its peers, in the same process
+bench: $(VENV)/.developing ## time lsmdp against its peers (15 minutes) and write docs/performance.md
 	@$(RUN) -m benchmarks
+
+bench-full: $(VENV)/.developing ## the same with the cases that take long
+	@$(RUN) -m benchmarks --full
 
 clean: ## remove .venv and everything else that can be made again
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -22,6 +22,7 @@ from scipy.sparse.linalg import ArpackError, eigs
 
 import lsmdp
 from benchmarks.measure import Blocks, allocated, repeated, resident, timed
+from benchmarks.peers import gap_of
 
 LEGEND = """\
 lsmdp: steps, seconds, seconds in products P @ x, its gap (! not certified), the same by numpy alone
@@ -39,6 +40,7 @@ class Case:
     cost: Callable[[int], Array]
     peer: Callable[[Any], Pair]
     memory: bool = False
+    full: bool = False
 
 
 def measure(name: str, blocks: Blocks) -> dict[str, Any]:
@@ -80,14 +82,6 @@ def measure(name: str, blocks: Blocks) -> dict[str, Any]:
         },
     }
     return record | ({"memory": _memory(P, T, c)} if case.memory else {})
-
-
-def gap_of(P: Any, T: float, c: Array, v: Array) -> float:
-    """span(Bv - v), each row scaled by its own smallest successor value."""
-    reached, starts = v[P.indices], P.indptr[:-1]
-    m = np.minimum.reduceat(reached, starts)
-    s = np.add.reduceat(P.data * np.exp(-(reached - np.repeat(m, np.diff(P.indptr))) / T), starts)
-    return float(np.ptp(c + m - T * np.log(s) - v))
 
 
 def _cold(P: Any, T: float, c: Array) -> tuple[float, Any]:
@@ -151,22 +145,25 @@ def _memory(P: Any, T: float, c: Array) -> dict[str, Any]:
     }
 
 
+HEADINGS = ("case", "states", "steps", "s", "P @ x", "gap", "by numpy", "peer s", "ratio", "d lambda", "z <= 0", "gap")
+
+
 def table(records: Iterable[dict[str, Any]]) -> Table:
     """One line per case: the answer of lsmdp, then the answer of the peer."""
     out = Table(title="Cold solves to 1e-10: lsmdp against eigen-solvers", title_justify="left", title_style="bold")
     out.add_column("case", no_wrap=True)
-    for heading in ("states", "steps", "s", "P @ x", "gap", "by numpy", "peer s", "ratio", "d lambda", "z <= 0", "gap"):
+    for heading in HEADINGS[1:]:
         out.add_column(heading, justify="right", no_wrap=True)
     notes = []
     for record in records:
-        out.add_row(*_cells(record))
+        out.add_row(*cells(record))
         notes += _notes(record)
     out.caption = "\n".join([LEGEND, *notes])
     out.caption_justify = "left"
     return out
 
 
-def _cells(record: dict[str, Any]) -> list[str]:
+def cells(record: dict[str, Any]) -> list[str]:
     ours, peer = record["lsmdp"], record["peer"]
     answered = peer["failure"] is None
     return [

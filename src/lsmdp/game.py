@@ -13,146 +13,28 @@ loss of a round is that of the stationary law mu_t of Q_t, mu_t.(c_t + KL).
 
 ``rounds`` yields one record a round for one learner; ``play`` seats several learners at one pass over the costs.
 Neither keeps the rounds: memory does not grow with T. What a seat holds (:class:`Seat`) is what a checkpoint holds.
+
+A small model is played in stretches of many rounds (seat.py); to the records it does not matter where they are cut.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lsmdp import kernels
-from lsmdp.arrays import Floats, Ints, as_distribution, mean
+from lsmdp.arrays import Floats, as_cost, as_distribution
+from lsmdp.costs.sequence import Costs, block_rows
 from lsmdp.errors import SpecError
-from lsmdp.learners import Learner, State, pack, unpack
+from lsmdp.learners import Learner
 from lsmdp.model import LMDP
-from lsmdp.policy import REDUCED_STATES, Policy
 from lsmdp.regret import CostRange, Regret, regret
+from lsmdp.seat import Block, Round, Seat, can_idealise
 
 MARKED_STATES = 100_000  # beyond this, the mean costs along the way are not kept
-LAW_FLOPS = 5e6  # per round, for the stationary law of a policy
-
-
-class Round(NamedTuple):
-    """One round of one learner. Costs are in the learner's units, [0, 1]; nan stands for what was not computed.
-
-    ``loss`` = ``state_cost`` + ``control_cost`` is exact in expectation. ``ideal_loss`` is the loss at the stationary
-    law. ``average_cost`` and ``gap`` certify the policy for the cost it was chosen for. ``policy_change`` is
-    max_x |Q_t - Q_{t+1}|_1, and ``ideal_step`` = t * temperature * mu_t.KL(Q_t || Q_{t+1}), whose sum over the rounds
-    is the idealised regret of follow the leader. ``sampled_loss`` is the mean over sampled walkers.
-    """
-
-    round: int
-    learner: str
-    loss: float
-    state_cost: float
-    control_cost: float
-    ideal_loss: float
-    average_cost: float
-    gap: float
-    policy_change: float
-    ideal_step: float
-    sampled_loss: float
-    steps: int
-    seconds: float
-
-
-@dataclass
-class Seat:
-    """A learner at the table: its state, the exact law of its position, its policy and its sampled walkers."""
-
-    lmdp: LMDP
-    learner: Learner
-    state: State
-    law: Floats
-    walkers: Ints
-    paid: Floats  # what each walker has paid so far
-    seed: int
-    ideal: bool
-    upcoming: Policy | None = None  # the policy of the next round, where it was worked out already
-
-    @classmethod
-    def take(cls, lmdp: LMDP, learner: Learner, start: Floats, walkers: int, seed: int, ideal: bool) -> Seat:
-        """A learner before round 1."""
-        rng = np.random.default_rng((seed, 0))
-        positions = rng.choice(lmdp.n, size=walkers, p=start).astype(np.int64)
-        return cls(lmdp, learner, learner.init(lmdp), start, positions, np.zeros(walkers), seed, ideal)
-
-    def play(self, t: int, c_t: Floats) -> Round:
-        """Play round t against c_t, learn from it, and say what happened."""
-        began = time.perf_counter()
-        lmdp, T = self.lmdp, self.lmdp.temperature
-        policy = self._choose(c_t)
-        u = policy.v / T
-        kl, law = kernels.play(lmdp.P, u, self.law)
-        state_cost, control_cost = mean(self.law, c_t), T * mean(self.law, kl)
-        sampled = self._walk(t, u, c_t + T * kl)
-        before, self.state = self.state, self.learner.observe(lmdp, self.state, c_t)
-        self.law = law / law.sum()
-        report = self.learner.report(before, self.state)
-        ideal_loss, ideal_step = float("nan"), float("nan")
-        self.upcoming = self.learner.policy(lmdp, self.state)
-        divergence, change = kernels.divergence(lmdp.P, u, self.upcoming.v / T)
-        if self.ideal:
-            mu = policy.stationary()
-            ideal_loss = mean(mu, c_t) + T * mean(mu, kl)
-            ideal_step = t * T * mean(mu, divergence)
-        return Round(
-            round=t,
-            learner=self.learner.name,
-            loss=state_cost + control_cost,
-            state_cost=state_cost,
-            control_cost=control_cost,
-            ideal_loss=ideal_loss,
-            average_cost=(report.lo + report.hi) / 2,
-            gap=report.hi - report.lo,
-            policy_change=change,
-            ideal_step=ideal_step,
-            sampled_loss=sampled,
-            steps=report.steps,
-            seconds=time.perf_counter() - began,
-        )
-
-    def _choose(self, c_t: Floats) -> Policy:
-        foresee = getattr(self.learner, "foresee", None)
-        if foresee is None:
-            return self.upcoming or self.learner.policy(self.lmdp, self.state)
-        clairvoyant: Policy = foresee(self.lmdp, self.state, c_t)
-        return clairvoyant
-
-    def _walk(self, t: int, u: Floats, losses: Floats) -> float:
-        if not self.walkers.size:
-            return float("nan")
-        now = losses[self.walkers]
-        self.paid = self.paid + now
-        uniforms = np.random.default_rng((self.seed, t)).random(self.walkers.size)
-        self.walkers = kernels.sample(self.lmdp.P, u, self.walkers, uniforms)
-        return float(now.mean())
-
-    def to_arrays(self) -> dict[str, Any]:
-        """Everything that the next round needs, as named arrays."""
-        own = {"law": self.law, "walkers": self.walkers, "paid": self.paid}
-        return own | {f"state.{name}": array for name, array in pack(self.state).items()}
-
-    def restore(self, arrays: Mapping[str, Any]) -> None:
-        """Go on from what ``to_arrays`` gave."""
-        self.law, self.walkers, self.paid = (np.asarray(arrays[name]) for name in ("law", "walkers", "paid"))
-        fields = {name.removeprefix("state."): arrays[name] for name in arrays if name.startswith("state.")}
-        self.state, self.upcoming = unpack(self.state, fields), None
-
-
-def can_idealise(lmdp: LMDP) -> bool:
-    """Whether the stationary law of a policy is cheap enough to be computed each round."""
-    if lmdp.reversible_law is not None:
-        return True
-    return (
-        lmdp.n <= REDUCED_STATES
-        and lmdp.elimination_plan.entries is not None
-        and lmdp.elimination_plan.flops <= LAW_FLOPS
-    )
 
 
 def start_law(lmdp: LMDP, start: int | str | Floats | None) -> Floats:
@@ -206,6 +88,25 @@ class Tally(NamedTuple):
             self.seconds + row.seconds,
         )
 
+    def add_all(self, block: Block) -> Tally:
+        """The sums with some more rounds: the same bits as one by one."""
+        columns = (
+            block.loss,
+            block.state_cost,
+            block.control_cost,
+            block.ideal_loss,
+            block.ideal_step,
+            block.sampled_loss,
+            block.gap,
+            block.steps > 0,
+            block.steps,
+            block.seconds,
+        )
+        start = np.array(self)[:, np.newaxis]
+        sums = np.add.accumulate(np.hstack([start, np.array(columns)]), axis=1)[:, -1]
+        sums[Tally._fields.index("max_gap")] = np.fmax(self.max_gap, np.fmax.reduce(block.gap))
+        return _tally(sums)
+
 
 def is_mark(t: int) -> bool:
     """Whether round t is one of 1, 2, 5, 10, 20, 50, ...: where a run is looked at along the way."""
@@ -255,9 +156,27 @@ class Table:
         self.t += 1
         rows = [seat.play(self.t, c_t) for seat in self.seats]
         self.tallies = [tally.add(row) for tally, row in zip(self.tallies, rows, strict=True)]
+        self._mark()
+        return rows
+
+    def play_all(self, costs: Floats) -> list[list[Block]]:
+        """The next rounds, one for each row of costs: blocks of rounds, for all learners."""
+        self.seen.observe_all(costs)  # which checks all of them, before anything has changed
+        played, done = [], 0
+        while done < len(costs):
+            end = next((t for t in range(self.t + 1, self.t + len(costs) - done) if is_mark(t)), None)
+            part = costs[done:] if end is None else costs[done : done + end - self.t]
+            self.seen = self.seen.observe_all(part)
+            blocks = [seat.play_all(self.t + 1, part) for seat in self.seats]
+            self.t, done = self.t + len(part), done + len(part)
+            self.tallies = [tally.add_all(block) for tally, block in zip(self.tallies, blocks, strict=True)]
+            self._mark()
+            played.append(blocks)
+        return played
+
+    def _mark(self) -> None:
         if is_mark(self.t) and self.lmdp.n <= MARKED_STATES:
             self.marks.append((self.t, self.seen.mean, self.tallies))
-        return rows
 
     def to_arrays(self) -> dict[str, Any]:
         """The whole table as named arrays, ready for ``numpy.savez``."""
@@ -329,11 +248,34 @@ def play(
     seed: int = 0,
     watch: Callable[[list[Round]], None] | None = None,
 ) -> Run:
-    """Play the costs to their end with all learners side by side; ``watch`` is shown each round as it is played."""
+    """Play the costs to their end with all learners side by side; ``watch`` is shown each round.
+
+    A small model takes its costs, and ``watch`` its rounds, some hundreds at a time.
+    """
     players = learners if isinstance(learners, Sequence) else [learners]
     table = Table.lay(lmdp, players, start=start, sample=sample, seed=seed)
-    for c_t in costs:
-        rows = table.play(c_t)
-        if watch is not None:
-            watch(rows)
+    if lmdp.square is None:
+        for c_t in costs:
+            rows = table.play(c_t)
+            if watch is not None:
+                watch(rows)
+    else:
+        for stretch in stretches(costs, lmdp.n):
+            for blocks in table.play_all(stretch):
+                if watch is not None:
+                    for each in zip(*(block.rows() for block in blocks), strict=True):
+                        watch(list(each))
     return Run(table, costs)
+
+
+def stretches(costs: Iterable[Floats], n: int, t: int = 1) -> Iterator[Floats]:
+    """The costs of round t and on, some thousands of numbers at a time: arrays of one or more rounds x n."""
+    if isinstance(costs, Costs):
+        yield from costs.blocks_from(t)
+        return
+    rows = islice(costs, t - 1, None)
+    while pulled := list(islice(rows, block_rows(n))):
+        if all(isinstance(c_t, np.ndarray) and c_t.dtype == np.float64 and c_t.shape == (n,) for c_t in pulled):
+            yield np.array(pulled)
+        else:
+            yield np.array([as_cost(c_t, n) for c_t in pulled])

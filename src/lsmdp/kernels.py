@@ -7,7 +7,8 @@ All of them read P once, row by row, as CSR arrays. ``u`` is always a value func
 u = v / temperature, and every row is scaled by its own smallest successor value m(x) = min_{P(x,y)>0} u(y), so
 that e^{-(u(y) - m(x))} lies in (0, 1] and at least one of them is 1: no span of u can underflow a row. Where u spans no
 more than ``FLAT``, the busiest loops take the same m = min u for all rows: then n exponentials do, one per state, in
-place of one per entry.
+place of one per entry. These loops take the logarithms of many rows together, after their sums, and a large P in a
+fixed number of parts, by as many threads as there are.
 
 **Rounding of the residual.** ``residual`` computes r = Bv - v and encloses it. With unit roundoff e, k entries in
 the row and s = sum_y P(x,y) exp(-(v(y) - m)/T): each exponent d = (v(y) - m)/T carries a relative error 2e, exp at
@@ -21,7 +22,7 @@ additions:
 Nothing here asks m to be the smallest value of the row, so the bound holds for m = min v too. The loop uses 2e in place
 of e, which also covers the products of errors and an exp of 3 ulp. Numbers below 1e-308 have
 an absolute error instead, at most 1e-323 for an exp and its product together: T k 1e-323 / s is added to the bound,
-which matters only where P itself has such entries.
+which matters only where P itself has such entries (and is computed without such numbers, which would be slow).
 """
 
 from __future__ import annotations
@@ -33,9 +34,12 @@ import numpy as np
 from numba import njit
 
 from lsmdp.arrays import CSR, EPS, Floats, Ints, read_only
+from lsmdp.elementary import exponentials, extremes, logarithms
+from lsmdp.parts import in_parts
 
 Arrays = tuple[Any, Any, Any]
-SMALL = 512  # states up to which a call of numpy costs more than the loop it runs
+ROWS = 256  # sums that wait for their logarithms
+NORMAL = 2.3e-308  # smallest number of full precision
 FLAT = 100.0  # span of u up to which one scale serves all rows; the price is a rounding error of 5 FLAT eps
 BLOCK = 10  # power steps between two looks at the contraction
 SMALLEST = 1e-120  # power steps stop at an entry of z below this; two steps lose at most 130 decades (power.py)
@@ -47,32 +51,51 @@ def rows(P: CSR) -> Arrays:
     return P.indptr.view(unsigned), P.indices.view(unsigned), P.data
 
 
-def _exponentials(u: Floats) -> tuple[float, Floats]:
-    """(min u, e^{min u - u}) where u is flat; else an empty array, from which a loop knows to scale each row itself."""
-    if u.size <= SMALL:
-        low, w = _small_exponentials(read_only(u.view()), FLAT)
-        return low, w
-    low = u.min()
-    return (low, np.exp(low - u)) if u.max() - low <= FLAT else (low, np.empty(0))
+def exponentials_of(P: CSR, v: Floats, temperature: float = 1.0) -> tuple[float, Floats]:
+    """(min v, e^{(min v - v)/T}) where v is flat; else an empty array, from which a loop knows to scale each row."""
+    v = read_only(v.view())
+    low, high = extremes(v)
+    if not high - low <= FLAT * temperature:
+        return low, np.empty(0)
+    w = np.empty(v.size)
+    in_parts(P.nnz, v.size, lambda _, first, last: _weights(v, low, temperature, w, first, last))
+    return low, w
 
 
 def residual(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Floats, float, float]:
     """r = Bv - v with bounds (lo, hi) on all of its entries, the rounding of this very computation included."""
     r = np.empty(v.size)
-    if temperature == 1.0:
-        low, w = _exponentials(v)
-    else:
-        low = v.min()
-        with np.errstate(over="ignore", invalid="ignore"):
-            w = _exponentials((v - low) / temperature)[1]  # subtract first: v / T of a shifted v has lost its digits
-    lo, hi = _residual(*rows(P), read_only(c.view()), read_only(v.view()), low, w, temperature, EPS, r)
+    lo, hi, _ = _certificate(P, c, v, temperature, r, r)
     return r, lo, hi
+
+
+class Evaluation(NamedTuple):
+    """What a certificate computes of v alone: e^{(min v - v)/T}, empty where v is not flat, and Bv - v for c = 0."""
+
+    w: Floats
+    base: Floats
+
+
+def evaluate(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Evaluation, float, float]:
+    """The bounds of ``residual``, with what the next residual of the same v can use."""
+    base = np.empty(v.size)
+    lo, hi, w = _certificate(P, c, v, temperature, np.empty(v.size), base)
+    return Evaluation(w, base), lo, hi
+
+
+def _certificate(
+    P: CSR, c: Floats, v: Floats, temperature: float, r: Floats, base: Floats
+) -> tuple[float, float, Floats]:
+    low, w = exponentials_of(P, v, temperature)
+    given = (*rows(P), read_only(c.view()), read_only(v.view()), low, w, temperature, EPS, base, r)
+    bounds = in_parts(P.nnz, v.size, lambda _, first, last: _residual(*given, first, last))
+    return min(lo for lo, _ in bounds), max(hi for _, hi in bounds), w
 
 
 def policy_weights(P: CSR, u: Floats) -> Floats:
     """The entries of Q_v aligned with P's (eq:optQ)."""
     out = np.empty(P.nnz)
-    _policy_weights(*rows(P), read_only(u.view()), _exponentials(u)[1], out)
+    _policy_weights(*rows(P), read_only(u.view()), exponentials_of(P, u)[1], out)
     return out
 
 
@@ -95,22 +118,6 @@ def control_cost(P: CSR, u: Floats) -> Floats:
     out = np.empty(u.size)
     _control_cost(*rows(P), read_only(u.view()), out)
     return out
-
-
-def play(P: CSR, u: Floats, p: Floats) -> tuple[Floats, Floats]:
-    """KL(Q_v(.|x) || P(.|x)) for each state, and p Q_v: what a round of play costs and where it leads, in one pass."""
-    kl, after = np.empty(u.size), np.zeros(u.size)
-    _play(*rows(P), read_only(u.view()), *_exponentials(u), read_only(p.view()), kl, after)
-    return kl, after
-
-
-def divergence(P: CSR, u: Floats, other: Floats) -> tuple[Floats, float]:
-    """KL(Q_u(.|x) || Q_other(.|x)) for each state, and max_x |Q_u(.|x) - Q_other(.|x)|_1."""
-    kl = np.empty(u.size)
-    change = _divergence(
-        *rows(P), read_only(u.view()), *_exponentials(u), read_only(other.view()), *_exponentials(other), kl
-    )
-    return kl, float(change)
 
 
 def sample(P: CSR, u: Floats, states: Ints, uniforms: Floats) -> Ints:
@@ -151,19 +158,48 @@ def lower_to_paths(PT: CSR, log_P: Floats, c: Floats, lambda_low: float, v: Floa
 
 
 @njit(cache=True, error_model="numpy")
-def _small_exponentials(u: Any, flat: float) -> tuple[float, Any]:
-    low, high = np.inf, -np.inf
-    for x in range(u.size):
-        low, high = min(low, u[x]), max(high, u[x])
-    if not high - low <= flat:
-        return low, np.empty(0)
-    w = np.empty(u.size)
-    for x in range(u.size):
-        w[x] = np.exp(low - u[x])
-    return low, w
+def enclose(
+    c: float, step: float, s: float, surprise: float, temperature: float, entries: Any, eps: float
+) -> tuple[float, float]:
+    """One entry of r and the bound on its rounding; step = m - v(x), surprise = -log s."""
+    value = (c + step) + temperature * surprise  # eq:bellman_V
+    error = eps * (temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(c + step) + abs(value))
+    return value, error + temperature * entries * (1e-300 / min(s, 1e-290) * 1e-23)
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def _weights(v: Any, low: float, temperature: float, w: Any, first: int, last: int) -> None:
+    d, out, spare = np.zeros(ROWS), np.empty(ROWS), np.empty((2, ROWS))
+    for start in range(first, last, ROWS):
+        size = min(ROWS, last - start)
+        for k in range(size):
+            d[k] = (v[start + k] - low) / temperature
+        exponentials(d, out, spare)
+        for k in range(size):
+            w[start + k] = out[k]
 
 
 @njit(cache=True, error_model="numpy")
+def logs_of(s: Any, logs: Any, spare: Any) -> None:
+    """logs = log s for a whole array of positive numbers."""
+    if extremes(s)[0] >= NORMAL:
+        logarithms(s, logs, spare)
+    else:
+        for k in range(s.size):
+            logs[k] = np.log(s[k])
+
+
+@njit(cache=True, error_model="numpy")
+def flat_sums(indptr: Any, indices: Any, data: Any, w: Any, start: int, size: int, s: Any) -> None:
+    """s = (P w)(start + k) for k < size."""
+    for k in range(size):
+        total = 0.0
+        for p in range(indptr[start + k], indptr[start + k + 1]):
+            total += data[p] * w[indices[p]]
+        s[k] = total
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
 def _residual(
     indptr: Any,
     indices: Any,
@@ -174,35 +210,37 @@ def _residual(
     w: Any,
     temperature: float,
     eps: float,
+    base: Any,
     r: Any,
+    first: int,
+    last: int,
 ) -> tuple[float, float]:
-    lo, hi = np.inf, -np.inf
-    for x in range(v.size):
-        m, s = low, 0.0
+    """``base`` and ``r`` are Bv - v without and with the cost; they may be the same array, which is then r."""
+    lo, hi, bad = np.inf, -np.inf, 0
+    m, s, logs, spare = np.full(ROWS, low), np.ones(ROWS), np.empty(ROWS), np.empty((2, ROWS))
+    lower, upper = np.full(ROWS, np.inf), np.full(ROWS, -np.inf)
+    for start in range(first, last, ROWS):  # sums first: a logarithm in between would make the next row's reads wait
+        size = min(ROWS, last - start)
         if w.size > 0:
-            for p in range(indptr[x], indptr[x + 1]):
-                s += data[p] * w[indices[p]]
+            flat_sums(indptr, indices, data, w, start, size, s)
         else:
-            m = np.inf
-            for p in range(indptr[x], indptr[x + 1]):
-                m = min(m, v[indices[p]])
-            for p in range(indptr[x], indptr[x + 1]):
-                s += data[p] * np.exp(-(v[indices[p]] - m) / temperature)
-        surprise = -np.log(s)
-        step = m - v[x]
-        value = (c[x] + step) + temperature * surprise  # eq:bellman_V
-        entries = indptr[x + 1] - indptr[x]
-        error = eps * (
-            temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(c[x] + step) + abs(value)
-        )
-        error += temperature * entries * (1e-323 / s)
-        r[x] = value
-        if value - error > -np.inf and value + error < np.inf:
-            lo = min(lo, value - error)
-            hi = max(hi, value + error)
-        else:  # a v or a c beyond floats proves nothing
-            lo, hi = -np.inf, np.inf
-    return lo, hi
+            for k in range(size):
+                x, least, total = start + k, np.inf, 0.0
+                for p in range(indptr[x], indptr[x + 1]):
+                    least = min(least, v[indices[p]])
+                for p in range(indptr[x], indptr[x + 1]):
+                    total += data[p] * np.exp(-(v[indices[p]] - least) / temperature)
+                m[k], s[k] = least, total
+        logs_of(s, logs, spare)
+        for k in range(size):
+            x = start + k
+            entries = np.int32(indptr[x + 1] - indptr[x])
+            value, error = enclose(c[x], m[k] - v[x], s[k], -logs[k], temperature, entries, eps)
+            base[x] = (m[k] - v[x]) - temperature * logs[k]
+            r[x], lower[k], upper[k] = value, value - error, value + error
+            bad += not upper[k] - lower[k] < np.inf
+        lo, hi = min(lo, extremes(lower[:size])[0]), max(hi, extremes(upper[:size])[1])
+    return (-np.inf, np.inf) if bad else (lo, hi)  # a v or a c beyond floats proves nothing
 
 
 @njit(cache=True, error_model="numpy")
@@ -267,80 +305,6 @@ def _control_cost(indptr: Any, indices: Any, data: Any, u: Any, out: Any) -> Non
             s += weight
             mean += weight * d
         out[x] = max(-mean / s - np.log(s), 0.0)
-
-
-@njit(cache=True, error_model="numpy")
-def _play(indptr: Any, indices: Any, data: Any, u: Any, low: float, w: Any, law: Any, kl: Any, after: Any) -> None:
-    flat = w.size > 0
-    for x in range(u.size):
-        m = low
-        if not flat:
-            m = np.inf
-            for p in range(indptr[x], indptr[x + 1]):
-                m = min(m, u[indices[p]])
-        s, mean = 0.0, 0.0
-        for p in range(indptr[x], indptr[x + 1]):
-            d = u[indices[p]] - m
-            weight = data[p] * (w[indices[p]] if flat else np.exp(-d))
-            s += weight
-            mean += weight * d
-        kl[x] = max(-mean / s - np.log(s), 0.0)
-        if law[x] > 0.0:
-            share = law[x] / s
-            for p in range(indptr[x], indptr[x + 1]):
-                y = indices[p]
-                after[y] += share * data[p] * (w[y] if flat else np.exp(m - u[y]))
-
-
-@njit(cache=True, error_model="numpy")
-def _divergence(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    u: Any,
-    low: float,
-    w: Any,
-    other: Any,
-    other_low: float,
-    other_w: Any,
-    kl: Any,
-) -> float:
-    largest = 0.0
-    flat = w.size > 0 and other_w.size > 0
-    for x in range(u.size):
-        m, k, s, t = low, other_low, 0.0, 0.0
-        if flat:
-            for p in range(indptr[x], indptr[x + 1]):
-                s += data[p] * w[indices[p]]
-                t += data[p] * other_w[indices[p]]
-        else:
-            m, k = np.inf, np.inf
-            for p in range(indptr[x], indptr[x + 1]):
-                m = min(m, u[indices[p]])
-                k = min(k, other[indices[p]])
-            for p in range(indptr[x], indptr[x + 1]):
-                s += data[p] * np.exp(m - u[indices[p]])
-                t += data[p] * np.exp(k - other[indices[p]])
-        # KL = sum q (e^y - 1 - y) with y = log(q'/q): no cancellation between nearly equal policies
-        total, change = 0.0, 0.0
-        shift = (k - m) - np.log(t / s)
-        for p in range(indptr[x], indptr[x + 1]):
-            q = data[p] * (w[indices[p]] if flat else np.exp(m - u[indices[p]])) / s
-            y = (u[indices[p]] - other[indices[p]]) + shift
-            excess = _excess(y)
-            total += q * excess
-            change += q * abs(y + excess)
-        kl[x] = total
-        largest = max(largest, change)
-    return largest
-
-
-@njit(cache=True, error_model="numpy")
-def _excess(y: float) -> float:
-    """e^y - 1 - y, by its series near 0."""
-    if abs(y) < 1e-2:
-        return y * y * (0.5 + y * (1 / 6 + y * (1 / 24 + y * (1 / 120 + y / 720))))
-    return float(np.expm1(y) - y)
 
 
 @njit(cache=True, error_model="numpy")

@@ -36,6 +36,7 @@ from lsmdp.errors import AssumptionError, ModelError, SpecError
 
 if TYPE_CHECKING:
     from lsmdp.elimination import Plan
+    from lsmdp.small import Square
 
 DENSE_LIMIT = 25_000_000  # entries of the largest P that teleport may fill in (200 MB)
 SPARSEST_GRID = 100  # cells per state beyond which whole positions are no longer read as a grid
@@ -184,6 +185,13 @@ class LMDP:
         from lsmdp.elimination import plan
 
         return plan(self.P)
+
+    @cached_property
+    def square(self) -> Square | None:
+        """P written out for games in compiled loops, where it is small enough for that (small.py)."""
+        from lsmdp.small import LIMIT, written_out
+
+        return written_out(self.P, self.reversible_law) if self.n <= LIMIT and self.is_irreducible else None
 
     def require_irreducible(self) -> None:
         """Raise an :class:`AssumptionError` that names what cannot be reached, unless P is irreducible."""

@@ -111,11 +111,15 @@ class Costs:
 
     def from_round(self, t: int) -> Iterator[Floats]:
         """c_t, c_{t+1}, ...: read-only arrays of n numbers in [0, 1]. Rounds count from 1."""
+        return (c_t for block in self.blocks_from(t) for c_t in block)
+
+    def blocks_from(self, t: int) -> Iterator[Floats]:
+        """The same, several consecutive rounds at a time."""
         if t < 1:
             raise CostError(f"there is no round {t}. Rounds count from 1.")
         with blaming(self.name):
             blocks = self.source.blocks(t)
-        return self._rounds(t, blocks)
+        return self._blocks(t, blocks)
 
     @property
     def replayable(self) -> bool:
@@ -128,7 +132,7 @@ class Costs:
         self.source.update(digest)
         return digest.hexdigest()
 
-    def _rounds(self, t: int, blocks: Iterator[Floats]) -> Iterator[Floats]:
+    def _blocks(self, t: int, blocks: Iterator[Floats]) -> Iterator[Floats]:
         with blaming(self.name):
             while self.T is None or t <= self.T:
                 block = self._next(t, blocks)
@@ -159,7 +163,8 @@ class Costs:
         count = len(block) if usable.all() else int(np.argmin(usable))
         c = (block[:count] - self.low) / (self.high - self.low)
         c += 0.0  # turns -0 into 0
-        yield from read_only(c)
+        if count:
+            yield read_only(c)
         if count < len(block):
             raise self._unusable(t + count, block[count], bottom, top)
 

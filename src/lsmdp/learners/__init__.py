@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lsmdp.learners.forgetful import DiscountedLeader, WindowLeader
     from lsmdp.learners.ftl import FollowTheLeader
     from lsmdp.learners.phased import PhasedLeader
+    from lsmdp.learners.stretch import Stretch
     from lsmdp.learners.track import TrackTheLeader
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "PhasedLeader",
     "Report",
     "State",
+    "Stretch",
     "TrackTheLeader",
     "WindowLeader",
     "learner_by_name",
@@ -44,6 +46,7 @@ _HOME = {
     "forgetful": ("DiscountedLeader", "WindowLeader"),
     "ftl": ("FollowTheLeader",),
     "phased": ("PhasedLeader",),
+    "stretch": ("Stretch",),
     "track": ("TrackTheLeader",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

@@ -71,14 +71,21 @@ class TrackTheLeader:
         t, c_sum = state.t + 1, state.c_sum + c_t
         c_bar, before = c_sum / t, state.c_sum / max(state.t, 1)
         r, lo, hi = kernels.residual(lmdp.P, before, state.v, lmdp.temperature)
-        once = state.v + r + (c_bar - before)
-        v = self._average(lmdp, c_bar, once)
+        r += state.v
+        r += np.subtract(c_bar, before, out=before)
+        v = self._average(lmdp, c_bar, r)
         for _ in range(self.steps - 1):
             v = self._average(lmdp, c_bar, _bellman(lmdp, c_bar, v))
-        return TrackState(t, c_sum, v - v.min(), lo, hi)
+        v -= v.min()
+        return TrackState(t, c_sum, v, lo, hi)
 
     def _average(self, lmdp: LMDP, c_bar: Floats, once: Floats) -> Floats:
-        return (once + _bellman(lmdp, c_bar, once)) / 2 if self.averaged else once
+        if not self.averaged:
+            return once
+        r, _, _ = kernels.residual(lmdp.P, c_bar, once, lmdp.temperature)
+        r /= 2
+        r += once  # (once + B once) / 2
+        return r
 
     def report(self, before: TrackState, after: TrackState) -> Report:
         """The bounds that the policy played proves for the mean cost before the round."""
@@ -86,4 +93,6 @@ class TrackTheLeader:
 
 
 def _bellman(lmdp: LMDP, c: Floats, v: Floats) -> Floats:
-    return v + kernels.residual(lmdp.P, c, v, lmdp.temperature)[0]
+    r, _, _ = kernels.residual(lmdp.P, c, v, lmdp.temperature)
+    r += v
+    return r

@@ -40,9 +40,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from lsmdp import kernels
-from lsmdp.arrays import EPS, Floats, as_cost, as_distribution, as_kernel, as_value
+from lsmdp.arrays import EPS, Floats, as_cost, as_distribution, as_kernel, as_value, read_only
 from lsmdp.chain import long_run_law
 from lsmdp.errors import CostError, SpecError
 from lsmdp.model import LMDP
@@ -76,11 +77,19 @@ class CostRange(NamedTuple):
 
     def observe(self, c_t: Any) -> CostRange:
         """After one more round."""
-        c = as_cost(c_t, self.total.size)
-        total = self.total + c
-        shadow = total - self.total
-        lost = self.lost + ((self.total - (total - shadow)) + (c - shadow))  # what the sum has rounded off, exactly
-        return CostRange(self.T + 1, total, lost, np.minimum(self.lowest, c), np.maximum(self.highest, c))
+        return self._with(as_cost(c_t, self.total.size)[np.newaxis])
+
+    def observe_all(self, costs: Floats) -> CostRange:
+        """After some more rounds, one in each row; a cost that is no number is an error."""
+        finite = np.isfinite(costs).all(axis=1)
+        if not finite.all():
+            as_cost(costs[int(np.argmin(finite))], self.total.size)
+        return self._with(costs)
+
+    def _with(self, costs: Floats) -> CostRange:
+        sums = tuple(array.copy() for array in self[1:])
+        _add_costs(read_only(costs.view()), *sums)
+        return CostRange(self.T + len(costs), *sums)
 
     @property
     def mean(self) -> Floats:
@@ -140,3 +149,16 @@ def mixing_sum(Q: Any, p1: Any, T: int) -> float:
         total += 0.5 * float(np.abs(p - mu).sum())
         p = backwards @ p
     return total
+
+
+@njit(cache=True, error_model="numpy")
+def _add_costs(costs: Any, total: Any, lost: Any, lowest: Any, highest: Any) -> None:
+    for t in range(costs.shape[0]):
+        for x in range(costs.shape[1]):
+            c = costs[t, x]
+            new = total[x] + c
+            shadow = new - total[x]
+            lost[x] += (total[x] - (new - shadow)) + (c - shadow)  # what the sum has rounded off, exactly
+            total[x] = new
+            lowest[x] = min(lowest[x], c)
+            highest[x] = max(highest[x], c)

@@ -27,8 +27,8 @@ from zipfile import BadZipFile
 import numpy as np
 
 from lsmdp.errors import SpecError
-from lsmdp.game import Round
 from lsmdp.runs.spec import Spec
+from lsmdp.seat import Round
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,9 +4,10 @@ A checkpoint is everything that the next round needs, so a run that is stopped a
 checkpoint does the same arithmetic as one that was never stopped. Checkpoints are made by time, not by rounds, and
 take no more than about a tenth of it.
 
-What stops a run keeps it: Ctrl-C waits for the end of the round (a second one does not wait), and a cost that cannot be
-used ends the game before its round. Both save what was played, and the exception carries a note that says how to go on.
-A failure in the midst of a round leaves the checkpoint before it.
+What stops a run keeps it: Ctrl-C waits for the end of the round (a second one does not wait) or, in a small game, of
+the stretch of some hundred rounds that is being played at once, and a cost that cannot be used ends the game before its
+round. Both save what was played, and the exception carries a note that says how to go on. A failure in the midst of a
+round or stretch leaves the checkpoint before it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,20 +29,22 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.costs import Costs
 from lsmdp.errors import SpecError
-from lsmdp.game import Round, Run, Table
+from lsmdp.game import Run, Table
 from lsmdp.runs.folder import Folder, damaged
 from lsmdp.runs.manifest import NO_ROUNDS, differences, hash_difference, hash_of_rounds, manifest, next_hash
 from lsmdp.runs.spec import Spec
 from lsmdp.runs.summary import summarise
+from lsmdp.seat import Round
 
 EVERY = 2.0  # seconds between two checkpoints,
 PATIENCE = 10.0  # and at least this many times what the last one took
+SINGLE = 1000  # rounds of a small game that are played one by one, so that there is something to see at once
 
 Watch = Callable[[Table, int | None], None]  # shown the table and the number of rounds, where that is known
 
 
 def start(spec: Spec, path: str | PathLike[str], *, every: float = EVERY, watch: Watch | None = None) -> Run:
-    """Play a run from its first round to its end in a new folder; ``watch`` is called after each round."""
+    """Play a run from its first round to its end in a new folder; ``watch`` is called after each round or stretch."""
     folder = Folder(Path(path))
     folder.require_free()
     game = _Game.lay(spec)
@@ -143,10 +147,15 @@ class _Keeper:
         except (KeyError, TypeError, ValueError) as broken:
             raise damaged(self.folder.path / "checkpoint.npz", broken) from None
 
-    def play(self, c_t: Floats) -> None:
-        """Play the next round; save if it is time to."""
-        self.rows += self.table.play(c_t)
-        self.hashed = next_hash(self.hashed, c_t)
+    def play(self, costs: Floats) -> None:
+        """Play the next rounds, one for each row; save if it is time to."""
+        if len(costs) == 1:
+            self.rows += self.table.play(costs[0])
+        else:
+            for blocks in self.table.play_all(costs):
+                self.rows += chain.from_iterable(zip(*(block.rows() for block in blocks), strict=True))
+        for c_t in costs:
+            self.hashed = next_hash(self.hashed, c_t)
         if time.perf_counter() >= self.due:
             self.save()
 
@@ -202,14 +211,23 @@ def _play(keeper: _Keeper, costs: Costs, watch: Watch | None) -> None:
     turn = _Turn()
     with turn.minding_ctrl_c():
         try:
-            for c_t in costs.from_round(keeper.table.t + 1):
+            for stretch in _stretches(keeper.table, costs):
                 with turn:
-                    keeper.play(c_t)
+                    keeper.play(stretch)
                 if watch is not None:
                     watch(keeper.table, costs.T)
         finally:
             if not turn.is_on:
                 keeper.save()
+
+
+def _stretches(table: Table, costs: Costs) -> Iterator[Floats]:
+    """The rounds that are left: one by one, and some hundreds at a time once a small game is under way."""
+    t = table.t
+    for block in costs.blocks_from(t + 1):
+        size = len(block) if table.lmdp.square is not None and t >= SINGLE else 1
+        yield from (block[first : first + size] for first in range(0, len(block), size))
+        t += len(block)
 
 
 def _finish(folder: Folder, game: _Game, keeper: _Keeper, watch: Watch | None) -> Run:

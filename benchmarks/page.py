@@ -1,0 +1,148 @@
+"""From the records of the benchmarks to docs/performance.md and its figures.
+
+Nothing on the page is typed by hand but the sentences below: every number comes from the newest complete records of a
+suite. The figures need matplotlib (``pip install 'lsmdp[report]'``); without it the page has the tables alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from benchmarks.measure import RESULTS
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE, FIGURES = DOCS / "performance.md", DOCS / "figures"
+
+INTRODUCTION = """# What a round costs
+
+This page is written by `make bench` (`make bench-full` for the cases that take long) from its own records; no number on
+it was typed by hand. The unit of work is one product `P @ x` of scipy for the same P, measured in the same minutes:
+seconds move with the machine, ratios hardly do.
+"""
+TEXTS = {
+    "rounds": """## Rounds at t ~ 1000
+
+Follow the leader with gap_t <= 10^-3/t, from round 1000 on, and `track` where the case says so. *median* and *mean* are
+products a round for learning alone, renewed factors included; *with books* is the median of whole rounds with exact
+losses, laws and divergences; *steps* are the solver's own; *renewals* are rounds after which it kept another factor;
+*certified* are the rounds whose certificate, evaluated again by other code, is narrow enough (for `track`: whose
+bounds hold), and a case counts only if all are; *memory* is the growth of the process, in units of the CSR of P.
+Peers: products a round (times lsmdp's mean, rounds that met the certificate of those played): `eigs` is scipy's, with
+the last vector and the loosest tolerance that meets the certificate; `power` is the power method in numpy and scipy.
+""",
+    "solve": """## Cold solves to 10^-10
+""",
+    "cold": """## Cold solves of large grids
+""",
+    "scaling": """## Growth
+
+Products a round against the number of states, and what a game of 3,000 rounds spends: how often what the learner keeps
+of its solver was renewed, and its steps.
+""",
+}
+
+
+def newest(suite: str) -> dict[str, Any] | None:
+    """The newest complete records of a suite."""
+    for path in sorted(RESULTS.glob(f"{suite}-*.json"), reverse=True):
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if content.get("complete", True):
+            return content
+    return None
+
+
+def write(suites: Mapping[str, tuple[ModuleType, dict[str, Any] | None]]) -> list[Path]:
+    """The page and its figures."""
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    parts, written = [INTRODUCTION], [PAGE]
+    for name, (suite, content) in suites.items():
+        if content is None or not hasattr(suite, "cells"):
+            continue
+        parts += [TEXTS.get(name, f"## {name}\n"), _table(suite, content["cases"]), _origin(content)]
+        for path, caption in _figures(name, content["cases"]):
+            parts.append(f"![{caption}](figures/{path.name})\n")
+            written.append(path)
+    PAGE.write_text("\n".join(parts), encoding="utf-8")
+    return written
+
+
+def _table(suite: ModuleType, records: list[dict[str, Any]]) -> str:
+    lines = [suite.HEADINGS, ["---", *["---:"] * (len(suite.HEADINGS) - 1)], *map(suite.cells, records)]
+    void = [record["case"] for record in records if record.get("counts") is False]
+    note = f"\nDoes not count, a certificate did not hold: {', '.join(void)}.\n" if void else ""
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n" + note
+
+
+def _origin(content: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in content["versions"].items())
+    machine = content["machine"]
+    load = machine["load"][0]
+    return f"{content['time'][:10]}; {versions}; {machine['cpus']} cores, load {load:.1f} at the end.\n"
+
+
+def _figures(name: str, records: list[dict[str, Any]]) -> list[tuple[Path, str]]:
+    try:
+        import matplotlib
+    except ImportError:
+        return []
+    matplotlib.use("Agg")
+    return {"rounds": _bars, "scaling": _growth}.get(name, lambda _: [])(records)
+
+
+def _bars(records: list[dict[str, Any]]) -> list[tuple[Path, str]]:
+    """Products a round of lsmdp and its peers, a bar each."""
+    from matplotlib import pyplot as plt
+
+    counted = [record for record in records if record["counts"]]
+    figure, axes = plt.subplots(figsize=(8, 0.32 * len(counted) + 1.2))
+    places = range(len(counted))
+    axes.barh(places, [record["mean_products"] for record in counted], 0.6, color="#3366aa", label="lsmdp, mean")
+    for who, mark in (("eigs", "o"), ("power", "^"), ("numpy eig", "s")):
+        found = [(k, record["peers"][who]) for k, record in enumerate(counted) if who in record["peers"]]
+        for met, face in ((True, "#cc4422"), (False, "none")):
+            chosen = [(k, peer["products"]) for k, peer in found if (peer["certified"] == peer["rounds"]) is met]
+            label = f"{who}, {'certified' if met else 'no certificate'}"
+            if chosen:
+                axes.plot([p for _, p in chosen], [k for k, _ in chosen], mark, mec="#cc4422", mfc=face, label=label)
+    axes.set(xscale="log", xlabel="products P @ x a round", yticks=list(places))
+    axes.set_yticklabels([record["case"] for record in counted])
+    axes.invert_yaxis()
+    axes.legend(fontsize=8)
+    return [_save(figure, "rounds.svg", "Products a round")]
+
+
+def _growth(records: list[dict[str, Any]]) -> list[tuple[Path, str]]:
+    """Two figures: products against n, renewals and steps against T."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 4))
+    for family in ("grid", "random"):
+        points = [record for record in records if record["case"].startswith(family) and "mean_products" in record]
+        axes.plot([p["states"] for p in points], [p["mean_products"] for p in points], "o-", label=f"{family}, i.i.d.")
+    axes.set(xscale="log", yscale="log", xlabel="states", ylabel="products P @ x a round, mean")
+    axes.legend()
+    first = _save(figure, "growth.svg", "Products a round against the number of states")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
+    for record in records:
+        if "along" in record:
+            t, renewals, steps = zip(*record["along"], strict=True)
+            left.plot(t, renewals, label=record["case"].removeprefix("game on "))
+            right.plot(t, steps)
+    left.set(xscale="log", xlabel="rounds", ylabel="renewals so far")
+    right.set(xscale="log", yscale="log", xlabel="rounds", ylabel="steps so far")
+    left.legend(fontsize=8)
+    return [first, _save(figure, "renewals.svg", "Renewals and steps against the rounds")]
+
+
+def _save(figure: Any, name: str, caption: str) -> tuple[Path, str]:
+    from matplotlib import pyplot as plt
+
+    path = FIGURES / name
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+    return path, caption

@@ -1,0 +1,274 @@
+"""Rounds of the game at t ~ 1000: follow the leader with gap_t <= 1e-3 / t, tracking, and what others would take.
+
+The unit is one product P @ x of scipy for the same P, measured in the same minutes: it moves with the machine, so
+ratios stay comparable. A game begins at round 1000: the costs before are summed up, their leader is solved for once,
+and WARM rounds are played before the clock starts. A turn plays the next rounds of lsmdp, then some of each peer, on
+the same costs. After every round of lsmdp its certificate is evaluated again by the numpy lines of peers.py;
+``certified`` counts the rounds where that interval is at most 1e-3 / t, and a case with fewer than all of them does not
+count.
+
+"learn" is ``observe`` alone, "with books" a round with exact losses, laws and divergences. Renewals are rounds after
+which the learner's state keeps another factor or inverse than before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from statistics import fmean, median
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+import lsmdp
+from benchmarks.families import dense, roads
+from benchmarks.measure import Blocks, repeated, resident
+from benchmarks.peers import PEERS, Peer, gap_of
+from lsmdp.game import Table as GameTable
+
+FIRST = 1000  # the round before the first that is played
+WIDTH = 1e-3  # gap_t <= WIDTH / t
+WARM = 5
+LAST = 10**6  # no game comes near this round
+KEPT = ("anchor", "inverse")  # what the state of a leader keeps of its solver
+PEER_SECONDS = 6.0  # a peer plays no further round once it has taken this long in a case,
+GIVEN_UP = 6.0  # and none longer than this (the tolerance of eigs is looked for as long)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, a cost family, who else plays, the rounds of a turn, and whether it takes long."""
+
+    model: Callable[[], lsmdp.LMDP]
+    costs: str
+    peers: tuple[str, ...] = ("eigs", "power")
+    turn: int = 20
+    full: bool = False
+    track: bool = False
+
+
+class Game:
+    """A learner that has arrived at round FIRST, its costs from there on, and what its rounds took."""
+
+    def __init__(self, lmdp: lsmdp.LMDP, costs: str, learner: Any, rounds: int) -> None:
+        self.lmdp, self.learner = lmdp, learner
+        self.width = WIDTH / (FIRST + rounds)
+        self.sequence = lsmdp.read_costs(costs, lmdp, rounds=LAST)
+        blocks = self.sequence.blocks_from(1)
+        self.c_sum, t = np.zeros(lmdp.n), 0
+        while t < FIRST:
+            block = next(blocks)[: FIRST - t]
+            self.c_sum, t = self.c_sum + block.sum(axis=0), t + len(block)
+        self.t = FIRST
+        self.costs: Iterator[Any] = self.sequence.from_round(FIRST + 1)
+        solution = lsmdp.solve(lmdp, self.c_sum / self.t, tol=self.width)
+        lo, hi = solution.bounds
+        self.state = learner.init(lmdp)._replace(t=self.t, c_sum=self.c_sum, v=solution.v, lo=lo, hi=hi)
+        self.seconds: list[float] = []
+        self.steps: list[int] = []
+        self.renewals = self.certified = self.rounds = 0
+        self.means: list[Any] = []
+
+    def play(self, rounds: int) -> None:
+        """Learn from some rounds, each timed; a small model learns from all of them at once."""
+        if self.lmdp.square is not None and hasattr(self.learner, "observe_all"):
+            return self._stretch(rounds)
+        self.means = []
+        for _ in range(rounds):
+            c_t, before = next(self.costs), self.state
+            began = time.perf_counter()
+            self.state = self.learner.observe(self.lmdp, before, c_t)
+            self.seconds.append(time.perf_counter() - began)
+            self.steps.append(self.learner.report(before, self.state).steps)
+            self.renewals += any(getattr(before, k, 0) is not getattr(self.state, k, 0) for k in KEPT)
+            self._judge(c_t, before, self.state)
+        return None
+
+    def _judge(self, c_t: Any, before: Any, after: Any) -> None:
+        played_for = self.c_sum / self.t
+        self.t, self.c_sum = self.t + 1, self.c_sum + c_t
+        self.means.append(self.c_sum / self.t)
+        if hasattr(self.learner, "tolerance"):
+            gap = gap_of(self.lmdp.P, self.lmdp.temperature, self.means[-1], after.v)
+            self.certified += bool(gap <= WIDTH / self.t and after.hi - after.lo <= WIDTH / self.t)
+        else:  # a tracker promises no width, but its bounds must hold
+            gap = gap_of(self.lmdp.P, self.lmdp.temperature, played_for, before.v)
+            self.certified += bool(after.hi - after.lo >= gap * (1.0 - 1e-9))
+        self.rounds += 1
+
+    def _stretch(self, rounds: int) -> None:
+        costs, self.means = np.array([next(self.costs) for _ in range(rounds)]), []
+        before = self.state
+        began = time.perf_counter()
+        found = self.learner.observe_all(self.lmdp, before, costs)
+        self.seconds += [(time.perf_counter() - began) / rounds] * rounds
+        self.state = found.state
+        self.steps += found.steps.tolist()
+        self.renewals += before.inverse is not self.state.inverse
+        widths = np.append(found.hi[1:], self.state.hi) - np.append(found.lo[1:], self.state.lo)
+        for c_t, v, width in zip(costs, found.values[1:], widths, strict=True):
+            self.t, self.c_sum = self.t + 1, self.c_sum + c_t
+            self.means.append(self.c_sum / self.t)
+            gap = gap_of(self.lmdp.P, self.lmdp.temperature, self.means[-1], v)
+            self.certified += bool(gap <= WIDTH / self.t and width <= WIDTH / self.t)
+            self.rounds += 1
+
+    def with_books(self, rounds: int) -> float:
+        """Seconds a round with all the accounting, on a table of its own that goes on from here."""
+        table = GameTable.lay(self.lmdp, [self.learner])
+        table.t, table.seats[0].state = self.t, self.state
+        costs = list(islice(self.sequence.from_round(self.t + 1), rounds + 1))
+        table.play(costs[0])
+        if self.lmdp.square is None:
+            began = time.perf_counter()
+            for c_t in costs[1:]:
+                table.play(c_t)
+        else:
+            stretch = np.array(costs[1:])
+            began = time.perf_counter()
+            table.play_all(stretch)
+        return (time.perf_counter() - began) / rounds
+
+
+def measure(name: str, blocks: Blocks) -> dict[str, Any]:
+    """One case: turns of products, lsmdp and its peers."""
+    case = CASES[name]
+    lmdp = case.model()
+    x, rounds = np.ones(lmdp.n), WARM + case.turn * (blocks.most + 2)
+    learner = lsmdp.TrackTheLeader() if case.track else lsmdp.FollowTheLeader(tolerance=WIDTH / (FIRST + rounds))
+    game = Game(lmdp, case.costs, learner, rounds)
+    game.play(WARM)
+    game.seconds, game.steps, game.renewals, game.certified, game.rounds = [], [], 0, 0, 0
+    peers = {who: PEERS[who](lmdp.P, np.exp(-game.state.v), GIVEN_UP) for who in case.peers}
+
+    def turn(who: str) -> Callable[[], tuple[float, None]]:
+        def play() -> tuple[float, None]:
+            peer = peers[who]
+            for c in game.means[:: max(1, len(game.means) // 3)]:
+                if sum(peer.seconds) < PEER_SECONDS:
+                    peer.round(c, WIDTH / game.t)
+            return 0.0, None
+
+        return play
+
+    seconds, _ = blocks.run(
+        {
+            "product": lambda: repeated(lambda: lmdp.P @ x),
+            "learn": lambda: (0.0, game.play(case.turn)),
+            "books": lambda: (game.with_books(case.turn), None),
+            **{who: turn(who) for who in peers},
+        }
+    )
+    product = seconds["product"]
+    csr = sum(array.nbytes for array in (lmdp.P.data, lmdp.P.indices, lmdp.P.indptr))
+    timed, steps, renewals = list(game.seconds), list(game.steps), game.renewals
+    certified, played = game.certified, game.rounds
+    peak = resident(lambda: game.play(min(case.turn, 5)))
+    ours = fmean(timed)
+    return {
+        "case": name,
+        "states": lmdp.n,
+        "entries": lmdp.nnz,
+        "learner": learner.name,
+        "from_round": FIRST + WARM + 1,
+        "rounds": played,
+        "product_seconds": product,
+        "median_products": median(timed) / product,
+        "mean_products": ours / product,
+        "rounds_a_second": 1.0 / ours,
+        "products_with_books": seconds["books"] / product,
+        "rounds_a_second_with_books": 1.0 / seconds["books"],
+        "steps_a_round": fmean(steps),
+        "renewals": renewals,
+        "certified": certified,
+        "counts": certified == played,
+        "peak_memory_in_P": None if peak is None else peak / csr,
+        "peers": {who: _result(peer, ours, product) for who, peer in peers.items()},
+    }
+
+
+def _result(peer: Peer, ours: float, product: float) -> dict[str, Any]:
+    theirs = median(peer.seconds)
+    return {
+        "rounds": len(peer.seconds),
+        "products": theirs / product,
+        "rounds_a_second": 1.0 / theirs,
+        "times_lsmdp": theirs / ours,
+        "certified": peer.met,
+        "note": peer.note,
+    }
+
+
+HEADINGS = (
+    *("case", "states", "median", "mean", "rounds/s", "with books", "steps", "renewals", "certified", "memory"),
+    *PEERS,
+)
+
+
+def cells(record: dict[str, Any]) -> list[str]:
+    """One line of the table: lsmdp, then each peer."""
+    memory = record["peak_memory_in_P"]
+    line = [
+        record["case"],
+        f"{record['states']:,}",
+        f"{record['median_products']:.3g}",
+        f"{record['mean_products']:.3g}",
+        f"{record['rounds_a_second']:,.3g}"
+        if record["rounds_a_second"] < 1000
+        else f"{record['rounds_a_second']:,.0f}",
+        f"{record['products_with_books']:.3g}",
+        f"{record['steps_a_round']:.2f}",
+        f"{record['renewals']}",
+        f"{record['certified']} of {record['rounds']}",
+        "-" if memory is None else f"{memory:.2g}",
+    ]
+    return line + [_peer_cell(record["peers"].get(who)) for who in PEERS]
+
+
+def _short(number: float) -> str:
+    return f"{number:.3g}" if number < 1000 else f"{number:,.0f}"
+
+
+def _peer_cell(peer: dict[str, Any] | None) -> str:
+    if peer is None:
+        return "-"
+    more = "> " if peer["note"] == "given up" else ""
+    return f"{more}{peer['products']:,.0f} ({more}{peer['times_lsmdp']:,.0f}x, {peer['certified']} of {peer['rounds']})"
+
+
+def table(records: Iterable[dict[str, Any]]) -> Table:
+    """One line a case, in products P @ x a round."""
+    shown = Table(title="rounds at t ~ 1000, in products P @ x", title_justify="left")
+    for column in HEADINGS:
+        shown.add_column(column, justify="left" if column == "case" else "right")
+    for record in records:
+        shown.add_row(*cells(record))
+    return shown
+
+
+DENSE = ("numpy eig", "power")
+CASES = {
+    "dense 50, iid": Case(lambda: dense(50), "iid", DENSE, turn=600),
+    "dense 200, iid": Case(lambda: dense(200), "iid", DENSE, turn=200),
+    "grid 30x30, iid": Case(lambda: lsmdp.grid(30, 30), "iid"),
+    "grid 30x30, target": Case(lambda: lsmdp.grid(30, 30), "target"),
+    "grid 100x100, iid": Case(lambda: lsmdp.grid(100, 100), "iid"),
+    "grid 100x100, target": Case(lambda: lsmdp.grid(100, 100), "target", turn=10),
+    "grid 300x300, iid": Case(lambda: lsmdp.grid(300, 300), "iid", ("power",), turn=3),
+    "grid 300x300, iid, eigs": Case(lambda: lsmdp.grid(300, 300), "iid", turn=10, full=True),
+    "grid 1000x1000, iid": Case(lambda: lsmdp.grid(1000, 1000), "iid", (), turn=3, full=True),
+    "roads 13k, iid": Case(lambda: roads(14_000), "iid"),
+    "roads 13k, target": Case(lambda: roads(14_000), "target", turn=10),
+    "one-way roads 13k, iid": Case(lambda: roads(14_000, one_way=True), "iid", turn=10),
+    "ring 1000, drift, iid": Case(lambda: lsmdp.ring(1000, 0.9), "iid"),
+    "two clusters 2k, iid": Case(lambda: lsmdp.clusters(2, 1000, 1e-4), "iid"),
+    "two clusters 20k, iid": Case(lambda: lsmdp.clusters(2, 10_000, 1e-4), "iid", turn=10),
+    "random 2k, iid": Case(lambda: lsmdp.random_graph(2_000), "iid"),
+    "random 20k, iid": Case(lambda: lsmdp.random_graph(20_000), "iid"),
+    "random 200k, iid": Case(lambda: lsmdp.random_graph(200_000), "iid", turn=5),
+    "random 1M, iid": Case(lambda: lsmdp.random_graph(10**6), "iid", turn=5, full=True),
+    "random 1M, iid, track": Case(lambda: lsmdp.random_graph(10**6), "iid", (), turn=5, track=True),
+}

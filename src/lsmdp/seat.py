@@ -1,0 +1,267 @@
+"""One learner at the table, and what its rounds cost.
+
+Round t = 1, 2, ... is that of game.py: the learner chooses Q_t, the state moves with it, the learner sees c_t. The law
+p_t of the state is exact, p_{t+1} = p_t Q_t, and so is the expected loss p_t.(c_t + temperature * KL(Q_t || P)).
+
+A small model is played in stretches of many rounds, in compiled loops (small.py, books.py). Every round of such a model
+goes through them, also one that is played by itself, so that it does not matter where a game is cut into stretches.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lsmdp import books, kernels, passes
+from lsmdp.arrays import Floats, Ints, mean
+from lsmdp.learners import Learner, State, Stretch, pack, unpack
+from lsmdp.model import LMDP
+from lsmdp.policy import REDUCED_STATES, Policy
+
+LAW_FLOPS = 5e6  # per round, for the stationary law of a policy
+
+
+class Round(NamedTuple):
+    """One round of one learner. Costs are in the learner's units, [0, 1]; nan stands for what was not computed.
+
+    ``loss`` = ``state_cost`` + ``control_cost`` is exact in expectation. ``ideal_loss`` is the loss at the stationary
+    law. ``average_cost`` and ``gap`` certify the policy for the cost it was chosen for. ``policy_change`` is
+    max_x |Q_t - Q_{t+1}|_1, and ``ideal_step`` = t * temperature * mu_t.KL(Q_t || Q_{t+1}), whose sum over the rounds
+    is the idealised regret of follow the leader. ``sampled_loss`` is the mean over sampled walkers.
+    """
+
+    round: int
+    learner: str
+    loss: float
+    state_cost: float
+    control_cost: float
+    ideal_loss: float
+    average_cost: float
+    gap: float
+    policy_change: float
+    ideal_step: float
+    sampled_loss: float
+    steps: int
+    seconds: float
+
+
+class Entry(NamedTuple):
+    """What a round costs; the rows of :attr:`lsmdp.books.Books.columns`."""
+
+    state_cost: float
+    control_cost: float
+    ideal_loss: float
+    policy_change: float
+    ideal_step: float
+
+
+class Block(NamedTuple):
+    """Consecutive rounds of one learner: the fields of :class:`Round` as columns."""
+
+    round: Ints
+    learner: str
+    loss: Floats
+    state_cost: Floats
+    control_cost: Floats
+    ideal_loss: Floats
+    average_cost: Floats
+    gap: Floats
+    policy_change: Floats
+    ideal_step: Floats
+    sampled_loss: Floats
+    steps: Ints
+    seconds: Floats
+
+    @classmethod
+    def of(cls, rows: Sequence[Round]) -> Block:
+        """The columns of some rounds of one learner."""
+        columns: dict[str, Any] = dict(zip(Round._fields, map(np.array, zip(*rows, strict=True)), strict=True))
+        return cls(**(columns | {"learner": rows[0].learner}))
+
+    def rows(self) -> list[Round]:
+        """One record a round."""
+        names = [self.learner] * len(self.round)
+        columns = (names if isinstance(column, str) else column.tolist() for column in self)
+        return [Round(*row) for row in zip(*columns, strict=True)]
+
+
+@dataclass
+class Seat:
+    """A learner at the table: its state, the exact law of its position, its policy and its sampled walkers.
+
+    ``mu`` is the stationary law of the last policy of a small model, from which the next one is found.
+    """
+
+    lmdp: LMDP
+    learner: Learner
+    state: State
+    law: Floats
+    mu: Floats
+    walkers: Ints
+    paid: Floats  # what each walker has paid so far
+    seed: int
+    ideal: bool
+    upcoming: Policy | None = None  # the policy of the next round, where it was worked out already,
+    flow: tuple[Policy, passes.Flow] | None = None  # with what is known of it
+
+    @classmethod
+    def take(cls, lmdp: LMDP, learner: Learner, start: Floats, walkers: int, seed: int, ideal: bool) -> Seat:
+        """A learner before round 1."""
+        rng = np.random.default_rng((seed, 0))
+        positions = rng.choice(lmdp.n, size=walkers, p=start).astype(np.int64)
+        mu = np.empty(0) if lmdp.square is None else np.full(lmdp.n, 1.0 / lmdp.n)
+        return cls(lmdp, learner, learner.init(lmdp), start, mu, positions, np.zeros(walkers), seed, ideal)
+
+    def play(self, t: int, c_t: Floats) -> Round:
+        """Play round t against c_t, learn from it, and say what happened."""
+        if self.lmdp.square is not None:
+            return self.play_all(t, c_t[np.newaxis]).rows()[0]
+        began = time.perf_counter()
+        played = self._choose(c_t)
+        before, self.state = self.state, self.learner.observe(self.lmdp, self.state, c_t)
+        report = self.learner.report(before, self.state)
+        self.upcoming = self.learner.policy(self.lmdp, self.state)
+        entry, kl = self._account(t, c_t, played, self.upcoming)
+        sampled = self._walk(t, played.v, c_t + self.lmdp.temperature * kl)
+        return Round(
+            round=t,
+            learner=self.learner.name,
+            loss=entry.state_cost + entry.control_cost,
+            state_cost=entry.state_cost,
+            control_cost=entry.control_cost,
+            ideal_loss=entry.ideal_loss,
+            average_cost=(report.lo + report.hi) / 2,
+            gap=report.hi - report.lo,
+            policy_change=entry.policy_change,
+            ideal_step=entry.ideal_step,
+            sampled_loss=sampled,
+            steps=report.steps,
+            seconds=time.perf_counter() - began,
+        )
+
+    def play_all(self, t: int, costs: Floats) -> Block:
+        """Play the rounds t, t + 1, ..., one for each row of costs."""
+        if self.lmdp.square is None:
+            return Block.of([self.play(t + k, c_t) for k, c_t in enumerate(costs)])
+        if len(costs) > 1 and (self.walkers.size or hasattr(self.learner, "foresee")):
+            return Block.of([self.play(t + k, c_t) for k, c_t in enumerate(costs)])
+        began, rounds = time.perf_counter(), len(costs)
+        done = self._learn(costs)
+        entries, kl = self._account_all(t, costs, done.values)
+        state_cost, control_cost, ideal_loss, policy_change, ideal_step = entries
+        sampled = self._walk(t, done.values[0], costs[0] + self.lmdp.temperature * kl)
+        return Block(
+            round=t + np.arange(rounds),
+            learner=self.learner.name,
+            loss=state_cost + control_cost,
+            state_cost=state_cost,
+            control_cost=control_cost,
+            ideal_loss=ideal_loss,
+            average_cost=(done.lo + done.hi) / 2,
+            gap=done.hi - done.lo,
+            policy_change=policy_change,
+            ideal_step=ideal_step,
+            sampled_loss=np.full(rounds, sampled),
+            steps=done.steps,
+            seconds=np.full(rounds, (time.perf_counter() - began) / rounds),
+        )
+
+    def _learn(self, costs: Floats) -> Stretch:
+        """What the learner plays in these rounds; it has learnt from them afterwards."""
+        lmdp, learner = self.lmdp, self.learner
+        observe_all = getattr(learner, "observe_all", None)
+        if observe_all is not None and len(costs) > 1:
+            found: Stretch = observe_all(lmdp, self.state, costs)
+            self.state, self.upcoming = found.state, None
+            return found
+        values, reports = np.empty((len(costs) + 1, lmdp.n)), []
+        for k, c_t in enumerate(costs):
+            values[k] = self._choose(c_t).v
+            before, self.state = self.state, learner.observe(lmdp, self.state, c_t)
+            reports.append(learner.report(before, self.state))
+            self.upcoming = learner.policy(lmdp, self.state)
+            values[k + 1] = self.upcoming.v
+        lo, hi, steps = (np.array(column) for column in zip(*reports, strict=True))
+        return Stretch(values, lo, hi, steps, self.state)
+
+    def _account_all(self, t: int, costs: Floats, values: Floats) -> tuple[Floats, Floats]:
+        """The columns of :class:`Entry` for rounds of a small model, and the last KL(Q || P)."""
+        assert self.lmdp.square is not None
+        rounds, done = len(costs), 0
+        entries, kl = np.empty((len(Entry._fields), rounds)), np.empty(0)
+        while done < rounds:
+            found = books.account(
+                self.lmdp.square, self.lmdp.temperature, t + done, values[done:], costs[done:], self.law, self.mu
+            )
+            entries[:, done : done + found.done] = found.columns[:, : found.done]
+            self.law, self.mu, kl, done = found.law, found.mu, found.kl, done + found.done
+            if done < rounds:
+                played, upcoming = Policy(self.lmdp, values[done]), Policy(self.lmdp, values[done + 1])
+                entry, kl = self._account(t + done, costs[done], played, upcoming)
+                entries[:, done], done = entry, done + 1
+        return entries, kl
+
+    def _account(self, t: int, c_t: Floats, played: Policy, upcoming: Policy) -> tuple[Entry, Floats]:
+        """What a round costs, for any model, and KL(Q || P); the law of the position moves on."""
+        P, T = self.lmdp.P, self.lmdp.temperature
+        now, rho = self._flow_of(played), self.lmdp.reversible_law if self.ideal else None
+        kl, law = passes.play(P, now, self.law)
+        state_cost, control_cost = mean(self.law, c_t), T * mean(self.law, kl)
+        self.law = law / law.sum()
+        divergence, change = passes.divergence(P, now, self._flow_of(upcoming))
+        ideal_loss, ideal_step = float("nan"), float("nan")
+        if self.ideal:
+            mu = played.stationary() if rho is None or not now.flat else passes.balanced_law(now, rho)
+            ideal_loss = mean(mu, c_t) + T * mean(mu, kl)
+            ideal_step = t * T * mean(mu, divergence)
+        return Entry(state_cost, control_cost, ideal_loss, change, ideal_step), kl
+
+    def _flow_of(self, policy: Policy) -> passes.Flow:
+        """What the passes of two rounds share: the upcoming policy of one is the policy played in the next."""
+        if self.flow is None or self.flow[0] is not policy:
+            self.flow = (policy, passes.flow(self.lmdp.P, policy.v / self.lmdp.temperature))
+        return self.flow[1]
+
+    def _choose(self, c_t: Floats) -> Policy:
+        foresee = getattr(self.learner, "foresee", None)
+        if foresee is None:
+            return self.upcoming or self.learner.policy(self.lmdp, self.state)
+        clairvoyant: Policy = foresee(self.lmdp, self.state, c_t)
+        return clairvoyant
+
+    def _walk(self, t: int, v: Floats, losses: Floats) -> float:
+        if not self.walkers.size:
+            return float("nan")
+        u = v / self.lmdp.temperature
+        now = losses[self.walkers]
+        self.paid = self.paid + now
+        uniforms = np.random.default_rng((self.seed, t)).random(self.walkers.size)
+        self.walkers = kernels.sample(self.lmdp.P, u, self.walkers, uniforms)
+        return float(now.mean())
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Everything that the next round needs, as named arrays."""
+        own = {"law": self.law, "mu": self.mu, "walkers": self.walkers, "paid": self.paid}
+        return own | {f"state.{name}": array for name, array in pack(self.state).items()}
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Go on from what ``to_arrays`` gave."""
+        own = ("law", "mu", "walkers", "paid")
+        self.law, self.mu, self.walkers, self.paid = (np.asarray(arrays[name]) for name in own)
+        fields = {name.removeprefix("state."): arrays[name] for name in arrays if name.startswith("state.")}
+        self.state, self.upcoming = unpack(self.state, fields), None
+
+
+def can_idealise(lmdp: LMDP) -> bool:
+    """Whether the stationary law of a policy is cheap enough to be computed each round."""
+    if lmdp.reversible_law is not None or lmdp.square is not None:
+        return True
+    return (
+        lmdp.n <= REDUCED_STATES
+        and lmdp.elimination_plan.entries is not None
+        and lmdp.elimination_plan.flops <= LAW_FLOPS
+    )

@@ -1,0 +1,113 @@
+"""The passes of a round against dense algebra, and the same bits for any number of threads."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from lsmdp import LMDP, grid, kernels, parts, passes, random_graph
+from lsmdp.policy import Policy
+
+SPANS = {"flat": 3.0, "steep": 500.0}
+
+
+def matrix(lmdp: LMDP, u: np.ndarray) -> np.ndarray:
+    return Policy(lmdp, u).matrix().toarray()
+
+
+@pytest.mark.parametrize("span", SPANS.values(), ids=SPANS)
+def test_a_round_of_play(span: float) -> None:
+    lmdp, rng = random_graph(40, 5, seed=1), np.random.default_rng(0)
+    u, law = rng.uniform(0, span, 40), rng.dirichlet(np.ones(40))
+    law[3] = 0.0
+    assert passes.flow(lmdp.P, u).flat is (span < kernels.FLAT)
+    P, Q = lmdp.P.toarray(), matrix(lmdp, u)
+    kl, after = passes.play(lmdp.P, u, law)
+    expected = np.where(Q > 0, Q * np.log(np.where(Q > 0, Q, 1) / np.where(P > 0, P, 1)), 0).sum(axis=1)
+    np.testing.assert_allclose(kl, expected, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(after, law @ Q, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("distance", [3.0, 1e-3])
+@pytest.mark.parametrize("span", SPANS.values(), ids=SPANS)
+def test_a_change_of_policy(span: float, distance: float) -> None:
+    lmdp, rng = random_graph(40, 5, seed=1), np.random.default_rng(0)
+    u = rng.uniform(0, span, 40)
+    other = u + distance * rng.uniform(0, 1, 40)
+    Q, R = matrix(lmdp, u), matrix(lmdp, other)
+    kl, change = passes.divergence(lmdp.P, u, other)
+    both = (Q > 0) & (R > 0)
+    expected = np.where(both, Q * np.log(np.where(both, Q, 1) / np.where(both, R, 1)), 0).sum(axis=1)
+    np.testing.assert_allclose(kl, expected, rtol=1e-9, atol=1e-13)  # the expected value has lost digits, not the other
+    assert change == pytest.approx(np.abs(Q - R).sum(axis=1).max(), rel=1e-10)
+
+
+def test_the_law_of_a_reversible_chain() -> None:
+    lmdp, u = grid(5, 6), np.random.default_rng(2).uniform(0, 4, 30)
+    assert lmdp.reversible_law is not None
+    mu = passes.balanced_law(passes.flow(lmdp.P, u), lmdp.reversible_law)
+    np.testing.assert_allclose(mu @ matrix(lmdp, u), mu, rtol=1e-12)
+
+
+def test_bits_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    lmdp, rng = random_graph(2000, 7), np.random.default_rng(0)
+    u, c, law = rng.uniform(0, 4, 2000), rng.uniform(0, 1, 2000), rng.dirichlet(np.ones(2000))
+    for module in (parts, passes):
+        monkeypatch.setattr(module, "LARGE", 1)
+    found = []
+    for workers in (1, 2, 3):
+        with ThreadPoolExecutor(workers) as pool:
+            monkeypatch.setattr(parts, "_threads", lambda pool=pool: pool)
+            for v in (u, 100 * u):  # flat and steep
+                r, lo, hi = kernels.residual(lmdp.P, c, v, 1.0)
+                found.append(
+                    [r, np.array([lo, hi]), *passes.play(lmdp.P, v, law), *passes.divergence(lmdp.P, v, v + c)]
+                )
+    for one, other in zip(found, found[2:], strict=False):
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_parts_cover_all_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for entries, n, large in ((10, 7, 100), (100, 7, 100), (100, 3, 1)):
+        monkeypatch.setattr(parts, "LARGE", large)
+        covered = parts.in_parts(entries, n, lambda k, first, last: (k, first, last))
+        rows = [x for _, first, last in covered for x in range(first, last)]
+        assert rows == list(range(n))
+        assert len(covered) == (parts.PARTS if entries >= large else 1)
+
+
+def test_parts_agree_with_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    lmdp, rng = random_graph(500, 5), np.random.default_rng(3)
+    u, law = rng.uniform(0, 4, 500), rng.dirichlet(np.ones(500))
+    whole = passes.play(lmdp.P, u, law)
+    for module in (parts, passes):
+        monkeypatch.setattr(module, "LARGE", 1)
+    for one, other in zip(passes.play(lmdp.P, u, law), whole, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-14)
+
+
+def test_what_is_beyond_floats_proves_nothing() -> None:
+    lmdp = random_graph(300, 5)
+    for broken in (np.nan, np.inf, -np.inf):
+        v, c = np.zeros(300), np.zeros(300)
+        v[7] = broken
+        assert kernels.residual(lmdp.P, c, v, 1.0)[1:] == (-np.inf, np.inf)
+        c[299], v[7] = broken, 0.0
+        assert kernels.residual(lmdp.P, c, v, 1.0)[1:] == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("span", SPANS.values(), ids=SPANS)
+def test_what_a_certificate_computes_of_v_alone(span: float, temperature: float) -> None:
+    lmdp, rng = random_graph(600, 5), np.random.default_rng(1)
+    v, c = rng.uniform(0, span * temperature, 600), rng.uniform(0, 1, 600)
+    found, lo, hi = kernels.evaluate(lmdp.P, c, v, temperature)
+    r, *bounds = kernels.residual(lmdp.P, c, v, temperature)
+    assert [lo, hi] == bounds
+    np.testing.assert_allclose(found.base + c, r, rtol=0, atol=1e-15 * (1 + span))
+    assert found.w.size == (600 if span < kernels.FLAT else 0)
+    if found.w.size:
+        np.testing.assert_allclose(found.w, np.exp((v.min() - v) / temperature), rtol=1e-14)

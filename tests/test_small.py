@@ -1,0 +1,339 @@
+"""Small games in compiled stretches: the passes against kernels.py, certificates, the same bits wherever cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lsmdp import (
+    LMDP,
+    CostError,
+    books,
+    clusters,
+    elementary,
+    grid,
+    kernels,
+    passes,
+    random_graph,
+    read_costs,
+    ring,
+    runs,
+    small,
+)
+from lsmdp.arrays import EPS
+from lsmdp.game import Table, Tally, play, stretches
+from lsmdp.learners import (
+    BeTheLeader,
+    DiscountedLeader,
+    FollowTheLeader,
+    Learner,
+    Passive,
+    PhasedLeader,
+    TrackTheLeader,
+    WindowLeader,
+    stretch,
+)
+from lsmdp.policy import Policy
+from lsmdp.runs import session
+from lsmdp.seat import Block, Round
+
+EVERYONE: list[Learner] = [
+    FollowTheLeader(),
+    FollowTheLeader(2.5),
+    TrackTheLeader(),
+    PhasedLeader(),
+    DiscountedLeader(),
+    WindowLeader(7),
+    Passive(),
+    BeTheLeader(),
+]
+
+
+def dense(n: int, seed: int = 0, temperature: float = 1.0) -> LMDP:
+    return LMDP(np.random.default_rng(seed).uniform(0, 1, (n, n)), normalise=True, temperature=temperature)
+
+
+MODELS = {
+    "dense 13": lambda: dense(13),
+    "dense 13, cold": lambda: dense(13, temperature=0.05),
+    "grid 4x5": lambda: grid(4, 5),
+    "ring 9, drift": lambda: ring(9, 0.9),
+    "clusters": lambda: clusters(2, 6, 1e-4, degree=4),
+    "random 30": lambda: random_graph(30, 4, seed=2),
+    "one state": lambda: LMDP([[1.0]]),
+    "two states": lambda: LMDP([[0.3, 0.7], [0.7, 0.3]]),
+    "frozen": lambda: LMDP(grid(3, 4).P, temperature=0.002),  # values span more than one scale can hold
+}
+
+
+@pytest.fixture(params=MODELS, name="lmdp")
+def _lmdp(request: pytest.FixtureRequest) -> LMDP:
+    model: LMDP = MODELS[request.param]()
+    assert model.square is not None
+    return model
+
+
+def uniform(T: int, n: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(0, 1, (T, n))
+
+
+def padded(x: np.ndarray) -> np.ndarray:
+    out = np.empty(small.width(x.size))
+    small.pad(x, out)
+    return out
+
+
+class TestNumbers:
+    """exp and log within the 2 ulp that the enclosure leaves room for, against 40 digits."""
+
+    @staticmethod
+    def worst(found: np.ndarray, true: list[mpmath.mpf]) -> float:
+        return max(
+            abs(mpmath.mpf(float(a)) - b) / (EPS * abs(b)) if b else float(a != 0)
+            for a, b in zip(found, true, strict=True)
+        )
+
+    def test_exponentials(self) -> None:
+        rng = np.random.default_rng(0)
+        x = np.concatenate([rng.uniform(0, 100, 400), rng.uniform(0, 1e-3, 100), np.log(2) * np.arange(100), [0.0] * 8])
+        out, spare = np.empty_like(x), np.empty((2, x.size))
+        elementary.exponentials(x, out, spare)
+        with mpmath.workdps(40):
+            assert self.worst(out, [mpmath.exp(-mpmath.mpf(float(v))) for v in x]) < 2
+
+    def test_logarithms(self) -> None:
+        rng = np.random.default_rng(1)
+        close = 1.0 - 2.0 ** -rng.uniform(1, 52, 300)
+        x = np.concatenate([rng.uniform(0, 1, 300), close, 2.0 - close, np.exp(-rng.uniform(0, 100, 200)), [1.0] * 4])
+        x = np.concatenate([x, np.sqrt(0.5) * (1 + EPS * np.arange(-8, 8))])
+        out, spare = np.empty_like(x), np.empty((2, x.size))
+        elementary.logarithms(x, out, spare)
+        with mpmath.workdps(40):
+            assert self.worst(out, [mpmath.log(mpmath.mpf(float(v))) for v in x]) < 2
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40))
+@settings(max_examples=30)
+def test_products_and_extremes(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    columns = np.zeros((n, small.width(n)))
+    columns[:, :n] = rng.normal(size=(n, n))
+    x, out = rng.normal(size=n), np.empty(small.width(n))
+    small.times(columns, x, out)
+    np.testing.assert_allclose(out[:n], columns[:, :n].T @ x, rtol=0, atol=n * EPS * np.abs(columns).max() * n)
+    assert elementary.extremes(padded(x)) == (x.min(), x.max())
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3])
+def test_the_inverse_is_one(temperature: float) -> None:
+    lmdp, v = random_graph(17, 4, seed=1), np.random.default_rng(3).uniform(0, 2, 17)
+    lmdp = LMDP(lmdp.P, temperature=temperature)
+    assert lmdp.square is not None
+    inverse = small.inverse_at(lmdp.square, temperature, v)[:, :17].T
+    A = np.eye(17) - Policy(lmdp, v).matrix().toarray() + 1 / 17
+    np.testing.assert_allclose(A @ inverse, np.eye(17), rtol=0, atol=1e-13 * np.linalg.cond(A))
+
+
+def test_the_leader_of_every_round_is_certified(lmdp: LMDP) -> None:
+    """The bounds contain the optimum for the mean cost, by kernels.residual on the v itself."""
+    learner, costs = FollowTheLeader(), uniform(120, lmdp.n)
+    state = learner.init(lmdp)
+    for t, c_t in enumerate(costs, start=1):
+        state = learner.observe(lmdp, state, c_t)
+        _, lo, hi = kernels.residual(lmdp.P, costs[:t].mean(axis=0), state.v, lmdp.temperature)
+        assert state.hi - state.lo <= min(1e-6, 0.1 / (t + 1))
+        assert hi - lo <= min(1e-6, 0.1 / (t + 1)) + 1e-12  # the mean has other rounding errors here
+        assert state.lo <= hi + 1e-12
+        assert lo <= state.hi + 1e-12
+        assert state.v.min() == 0.0
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("model", ["dense 13", "grid 4x5", "ring 9, drift", "clusters"])
+def test_the_books_agree_with_the_sparse_passes(model: str, temperature: float) -> None:
+    """Each figure of a round from kernels.py and Policy; the policies differ much, little and hardly at all."""
+    lmdp = LMDP(MODELS[model]().P, temperature=temperature)
+    assert lmdp.square is not None
+    rng = np.random.default_rng(0)
+    law, mu = np.eye(lmdp.n)[0], np.full(lmdp.n, 1 / lmdp.n)
+    for distance in (1.0, 1e-3, 1e-7):
+        v = rng.uniform(0, 2, lmdp.n)
+        other = v + distance * rng.normal(size=lmdp.n)
+        c = rng.uniform(0, 1, lmdp.n)
+        found = books.account(lmdp.square, temperature, 3, np.array([v, other]), c[np.newaxis], law, mu)
+        assert found.done == 1
+        kl, after = passes.play(lmdp.P, v / temperature, law)
+        divergence, change = passes.divergence(lmdp.P, v / temperature, other / temperature)
+        stationary = Policy(lmdp, v).stationary()
+        np.testing.assert_allclose(found.kl, kl, rtol=1e-13, atol=1e-14)
+        np.testing.assert_allclose(found.law, after, rtol=1e-13, atol=1e-300)
+        np.testing.assert_allclose(found.mu, stationary, rtol=0, atol=books.LAW_GOAL)
+        expected = [
+            law @ c,
+            temperature * law @ kl,
+            stationary @ (c + temperature * kl),
+            change,
+            3 * temperature * stationary @ divergence,
+        ]
+        # log(s'/s) is known to 1e-16, so y to that and its square to 1e-16 / distance
+        np.testing.assert_allclose(found.columns[:, 0], expected, rtol=1e-13 + 1e-14 / distance, atol=1e-13 * distance)
+        law, mu = found.law, found.mu
+
+
+def test_a_stationary_law_is_one_to_the_last_digit_where_mixing_is_slow() -> None:
+    lmdp = clusters(2, 12, 1e-9, degree=4)
+    assert lmdp.square is not None
+    v = np.random.default_rng(1).uniform(0, 3, lmdp.n)
+    found = books.account(
+        lmdp.square, 1.0, 1, np.array([v, v]), np.ones((1, lmdp.n)), np.eye(lmdp.n)[0], np.eye(lmdp.n)[1]
+    )
+    np.testing.assert_allclose(found.mu, Policy(lmdp, v).stationary(), rtol=1e-12)
+
+
+def without_time(rows: list[Round]) -> str:
+    return repr([row._replace(seconds=0.0) for row in rows])  # nan is equal to nan in a repr
+
+
+def cut_at_random(costs: np.ndarray, seed: int) -> Iterator[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    while len(costs):
+        size = int(rng.integers(1, 60))
+        yield costs[:size]
+        costs = costs[size:]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("sample", [0, 5])
+def test_stretches_give_the_bits_of_single_rounds(lmdp: LMDP, sample: int, seed: int) -> None:
+    """Rows, tallies, marks, the range of the costs and the whole checkpoint."""
+    costs = uniform(130, lmdp.n, seed)
+    single = Table.lay(lmdp, EVERYONE, sample=sample, seed=4)
+    rows = [row for c_t in costs for row in single.play(c_t)]
+    whole = Table.lay(lmdp, EVERYONE, sample=sample, seed=4)
+    blocks = [blocks for part in cut_at_random(costs, seed) for blocks in whole.play_all(part)]
+    cut = [row for one in blocks for rows in zip(*(block.rows() for block in one), strict=True) for row in rows]
+    assert without_time(cut) == without_time(rows)
+    assert [mark[0] for mark in whole.marks] == [1, 2, 5, 10, 20, 50, 100]
+    expected = single.to_arrays()
+    for name, array in whole.to_arrays().items():
+        other = expected[name]
+        if "tallies" in name:  # the last column is seconds
+            array, other = array[..., :-1], other[..., :-1]
+        np.testing.assert_array_equal(array, other, err_msg=name)
+
+
+def test_play_shows_the_same_rounds_however_the_costs_come() -> None:
+    lmdp, shown = dense(6), {}
+    made = read_costs("iid", lmdp, rounds=3000, seed=2)
+    table = np.array(list(made))
+    ways = {
+        "costs": made,
+        "array": table,
+        "lists": [row.tolist() for row in table],
+        "generator": (row for row in table),
+    }
+    for name, costs in ways.items():
+        rows: list[Round] = []
+        run = play(lmdp, [FollowTheLeader(), Passive()], costs, watch=rows.extend)
+        assert [row.round for row in rows[::2]] == list(range(1, 3001))
+        assert [row.learner for row in rows[:4]] == ["ftl", "passive"] * 2
+        assert run.rounds == 3000
+        shown[name] = without_time(rows)
+    assert len(set(shown.values())) == 1
+    assert len(list(stretches(made, 6))) == 2  # that many numbers come at a time
+
+
+def test_a_bad_cost_in_a_stretch_changes_nothing() -> None:
+    lmdp = dense(5)
+    table = Table.lay(lmdp, [FollowTheLeader(), Passive()])
+    table.play_all(uniform(12, 5))
+    before, costs = table.to_arrays(), uniform(9, 5)
+    costs[4, 2] = np.nan
+    with pytest.raises(CostError, match=r"the cost\[2\] is nan"):
+        table.play_all(costs)
+    for name, array in table.to_arrays().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+    with pytest.raises(CostError, match="has 4 values, but the model has 5 states"):
+        play(lmdp, FollowTheLeader(), [np.ones(5), np.ones(4)])
+
+
+def test_tallies_add_up_the_same_in_blocks() -> None:
+    lmdp, rows = dense(4), []
+    play(lmdp, [Passive()], uniform(40, 4), watch=rows.extend)
+    play(lmdp, [FollowTheLeader()], uniform(40, 4), watch=rows.extend)
+    for some in (rows[:40], rows[40:]):
+        one = Tally()
+        for row in some:
+            one = one.add(row)
+        assert repr(Tally().add_all(Block.of(some[:13])).add_all(Block.of(some[13:]))) == repr(one)
+        assert without_time(Block.of(some).rows()) == without_time(some)
+
+
+def test_what_is_too_hard_for_compiled_steps_is_solved_in_general(monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = []
+    general = stretch.solve
+
+    def counted(*arguments: object, **options: object) -> object:
+        solved.append(arguments)
+        return general(*arguments, **options)
+
+    monkeypatch.setattr(stretch, "solve", counted)
+    play(dense(20), FollowTheLeader(), uniform(50, 20))
+    assert not solved
+    frozen = MODELS["frozen"]()
+    tally = play(frozen, FollowTheLeader(), uniform(6, frozen.n)).learners["ftl"]
+    assert solved
+    assert tally.max_gap <= 1e-6
+
+
+def test_which_models_are_small() -> None:
+    assert random_graph(64, 4).square is not None
+    assert random_graph(65, 4).square is None  # neither reversible, nor is a state reached from everywhere
+    assert grid(16, 16).square is not None
+    assert grid(16, 17).square is None
+    assert dense(256).square is not None
+    assert dense(257).square is None
+    assert LMDP([[1.0, 0.0], [0.5, 0.5]]).square is None
+
+
+def test_few_inversions() -> None:
+    """After the first rounds one step a round is enough, and the inverse is kept."""
+    lmdp, learner = dense(50), FollowTheLeader()
+    found = learner.observe_all(lmdp, learner.init(lmdp), uniform(2000, 50))
+    assert found.steps[:10].max() <= 6
+    assert found.steps[1000:].mean() < 1.5
+    later = learner.observe_all(lmdp, found.state, uniform(1, 50))
+    assert later.state.inverse is found.state.inverse
+
+
+def test_run_folders_hold_the_same_bits_in_stretches_and_round_by_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table of rounds, the hash of the costs and the checkpoint; and the rounds are those of play."""
+    spec = runs.Spec.of(kernel="random:20:4", costs="iid", learners=["ftl", "track", "passive"], rounds=1500)
+    for name, single in (("stretches", 0), ("mixed", 900), ("one by one", 10**9)):
+        monkeypatch.setattr(session, "SINGLE", single)
+        runs.start(spec, tmp_path / name)
+    whole = runs.Folder(tmp_path / "stretches")
+    for name in ("mixed", "one by one"):
+        other = runs.Folder(tmp_path / name)
+        assert other.rounds().drop(["seconds"]).equals(whole.rounds().drop(["seconds"]))
+        saved, expected = other.checkpoint(), whole.checkpoint()
+        assert saved is not None
+        assert expected is not None
+        for key in expected.keys() - {"parts"}:
+            columns = slice(None, -1) if key.endswith("tallies") else slice(None)  # the last one is seconds
+            one, two = np.atleast_1d(saved[key])[..., columns], np.atleast_1d(expected[key])[..., columns]
+            np.testing.assert_array_equal(one, two, err_msg=key)
+    lmdp, rows = spec.model(), []
+    costs = read_costs("iid", lmdp, rounds=1500)
+    play(lmdp, [FollowTheLeader(), TrackTheLeader(), Passive()], costs, watch=rows.extend)
+    for name in ("round", "learner", "loss", "gap", "ideal_step", "steps"):
+        stored = [np.nan if value is None else value for value in whole.rounds()[name].to_pylist()]
+        assert repr(stored) == repr([getattr(row, name) for row in rows])
