@@ -21,6 +21,7 @@ ORDER = (
     "errors",
     "arrays",
     "kernels",
+    "dissection",
     "elimination",
     "chain",
     "model",
