@@ -107,7 +107,7 @@ def test_a_chain_that_ends_in_one_state_tells_about_the_one_that_goes_on(name: s
 
 @pytest.mark.parametrize("side", [12, 70])
 def test_symmetric_weights_need_one_factor_and_may_keep_it_in_single_precision(side: int) -> None:
-    """Wide enough at 70 for a block to be updated in panels, and by BLAS."""
+    """Wide enough at 70 for a block to be updated in panels and strips."""
     lmdp, rng = grid(side, side), np.random.default_rng(3)
     assert lmdp.reversible_law is not None
     flow = np.repeat(lmdp.reversible_law, np.diff(lmdp.P.indptr)) * lmdp.P.data

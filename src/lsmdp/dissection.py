@@ -21,10 +21,11 @@ import numpy.typing as npt
 from numba import njit
 from scipy import sparse
 
-from lsmdp.arrays import CSR, like
+from lsmdp.arrays import CSR, freeze, like
 
 Indices = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
+GATHERING = 20.0
 LEAF = 12  # parts of at most this many states are not cut again
 MERGED = ((4, 0.5), (8, 0.3), (48, 0.1), (1 << 30, 0.05))  # blocks this wide may hold this share of zeros
 
@@ -70,6 +71,11 @@ class Plan:
         return 0 if self.blocks is None else int(self.blocks.bases[-1])
 
     @property
+    def work(self) -> float:
+        """What a factorisation costs, in products with an entry of P; to gather and keep a number takes time too."""
+        return GATHERING * self.stored + self.flops / 2
+
+    @property
     def workspace(self) -> int:
         """Numbers held besides the factors while they are made: two copies of the largest block, and the stack."""
         if self.blocks is None:
@@ -87,6 +93,11 @@ class Plan:
         """The transposed pattern of P; its data say where the entry stands in P."""
         places = np.arange(self.P.nnz, dtype=self.P.indices.dtype)
         return like(self.P, places).T.tocsr()
+
+    @cached_property
+    def permuted(self) -> CSR:
+        """P with its states in the order of elimination."""
+        return freeze(sparse.csr_array(self.P[self.order][:, self.order]))
 
     def with_last(self, state: int) -> Plan:
         """The same order, but with ``state`` as the reference."""

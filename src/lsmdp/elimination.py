@@ -24,7 +24,8 @@ If A is symmetric then U is the transpose of L, and one array does for both.
 
 The removal goes block by block (dissection.py; Duff and Reid's multifrontal method, 1983): what is left of A among the
 states that a block touches is one dense array, with the killing rates as its last column, and all sums are of
-non-negative numbers in blocks as they are one by one.
+non-negative numbers in blocks as they are one by one. The products are not left to BLAS, whose threads would make the
+last bits depend on the machine.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from lsmdp.errors import ConvergenceError
 
 __all__ = ["Elimination", "Plan", "eliminate", "pinned", "plan"]
 
-PANEL = 48  # states of a block that are removed before the rest of it is updated
-BLAS = 64  # rows from which that update is a product by BLAS
+PANEL = 32  # states of a block that are removed before the rest of it is updated,
+STRIP = 96  # so many columns at a time
 
 Shares = npt.NDArray[Any]  # of one float type or another
 
@@ -63,15 +64,15 @@ class Elimination:
         """The stationary law mu of the chain (only where nothing is killed); a ConvergenceError where floats end."""
         law = np.zeros(self.order.size)
         law[-1] = 1.0
-        _backward(self.blocks, self.lower, law, 1e150)
+        backward(self.blocks, self.lower, law, 1e150)
         return self._law(law)
 
     def visits(self, start: Floats) -> Floats:
         """y with y M = start, up to a factor, as a law: how often each state is met from ``start`` until the end."""
         y = start[self.order]
-        _forward(self.blocks, self.upper, y)
+        forward(self.blocks, self.upper, y)
         y /= self.pivots
-        _backward(self.blocks, self.lower, y, 1e150)
+        backward(self.blocks, self.lower, y, 1e150)
         return self._law(y)
 
     def _law(self, law: Floats) -> Floats:
@@ -92,13 +93,13 @@ class Elimination:
     def solve(self, b: Floats) -> Floats:
         """u with M u = b. Without killing, the last state's equation is dropped and u is 0 there."""
         u = b[self.order]
-        _forward(self.blocks, self.lower, u)
+        forward(self.blocks, self.lower, u)
         if self.killed:
             u /= self.pivots
         else:
             u[:-1] /= self.pivots[:-1]
             u[-1] = 0.0
-        _backward(self.blocks, self.upper, u, np.inf)
+        backward(self.blocks, self.upper, u, np.inf)
         out = np.empty_like(u)
         out[self.order] = u
         return out
@@ -142,11 +143,11 @@ def eliminate(
     return Elimination(plan.order, blocks, lower, upper, pivots, killing is not None)
 
 
-def pinned(plan: Plan, weights: Floats, state: int) -> tuple[Elimination, Floats]:
+def pinned(plan: Plan, weights: Floats, state: int, *, single: bool = False) -> tuple[Elimination, Floats]:
     """The chain that ends in one state (at rate 1), and the stationary law of the one that goes on."""
     end = np.zeros(plan.order.size)
     end[state] = 1.0
-    factors = eliminate(plan, weights, end)
+    factors = eliminate(plan, weights, end, single=single)
     return factors, factors.visits(end)
 
 
@@ -254,15 +255,44 @@ def _remove(front: Any, width: Any, pivots: Any) -> Any:
                 front[i, k] = share
                 for j in range(k + 1, high):
                     front[i, j] += share * front[k, j]
-        if height - high >= BLAS:
-            front[high:, high:] += np.dot(front[high:, low:high].copy(), front[low:high, high:].copy())
-        else:
-            for i in range(high, height):
-                for k in range(low, high):
-                    share = front[i, k]
-                    for j in range(high, height + 1):
-                        front[i, j] += share * front[k, j]
+        if high < height:
+            _pass_on(front, low, high)
     return stuck
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _pass_on(front: Any, low: Any, high: Any) -> None:
+    """Add the paths through the states low .. high - 1 to all later ones; in strips that stay in the fastest cache."""
+    height = front.shape[0]
+    for left in range(high, height + 1, STRIP):
+        right = min(left + STRIP, height + 1)
+        i = high
+        while i + 2 <= height:
+            one, two = front[i, left:right], front[i + 1, left:right]
+            k = low
+            while k + 4 <= high:
+                a, b, c, d = front[i, k], front[i, k + 1], front[i, k + 2], front[i, k + 3]
+                e, f, g, h = front[i + 1, k], front[i + 1, k + 1], front[i + 1, k + 2], front[i + 1, k + 3]
+                p, q = front[k, left:right], front[k + 1, left:right]
+                r, s = front[k + 2, left:right], front[k + 3, left:right]
+                for j in range(right - left):
+                    one[j] += (a * p[j] + b * q[j]) + (c * r[j] + d * s[j])
+                    two[j] += (e * p[j] + f * q[j]) + (g * r[j] + h * s[j])
+                k += 4
+            while k < high:
+                a, e, p = front[i, k], front[i + 1, k], front[k, left:right]
+                for j in range(right - left):
+                    one[j] += a * p[j]
+                    two[j] += e * p[j]
+                k += 1
+            i += 2
+        while i < height:
+            one = front[i, left:right]
+            for k in range(low, high):
+                a, p = front[i, k], front[k, left:right]
+                for j in range(right - left):
+                    one[j] += a * p[j]
+            i += 1
 
 
 @njit(cache=True, error_model="numpy")
@@ -315,90 +345,91 @@ def _spread(blocks: Any, shares: Any, out_starts: Any, columns: Any, lower: Any)
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _forward(blocks: Any, shares: Any, b: Any) -> None:
-    """b <- (I - L)^{-1} b: each removed state hands its load on."""
+def forward(blocks: Any, shares: Any, b: Any) -> None:
+    """b <- (I - L)^{-1} b in place, in the order of elimination: each removed state hands its load on."""
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
     load = np.empty(b.size)
+    one, four = np.uint64(1), np.uint64(4)  # unsigned: no check for indices from the end
     for s in range(first.size - 1):
-        begin, width, tall = first[s], first[s + 1] - first[s], starts[s + 1] - starts[s]
-        at = bases[s]
-        for k in range(width):
-            bk = b[begin + k]
-            for i in range(k + 1, width):
-                b[begin + i] += shares[at] * bk
-                at += 1
+        begin, end, row = np.uint64(first[s]), np.uint64(first[s + 1]), np.uint64(starts[s])
+        tall, at = np.uint64(starts[s + 1]) - row, np.uint64(bases[s])
+        for state in range(begin, end):
+            for i in range(state + one, end):
+                b[i] += shares[at] * b[state]
+                at += one
         if tall == 0:
             continue
-        k = 0
         for i in range(tall):
             load[i] = 0.0
-        while k + 4 <= width:
-            b0, b1, b2, b3 = b[begin + k], b[begin + k + 1], b[begin + k + 2], b[begin + k + 3]
-            s0, s1 = shares[at : at + tall], shares[at + tall : at + 2 * tall]
-            s2, s3 = shares[at + 2 * tall : at + 3 * tall], shares[at + 3 * tall : at + 4 * tall]
+        k = begin
+        while k + four <= end:
+            b0, b1, b2, b3 = b[k], b[k + one], b[k + one + one], b[k + one + one + one]
+            at1, at2 = at + tall, at + tall + tall
+            at3 = at2 + tall
             for i in range(tall):
-                load[i] += (s0[i] * b0 + s1[i] * b1) + (s2[i] * b2 + s3[i] * b3)
-            at += 4 * tall
-            k += 4
-        while k < width:
-            b0 = b[begin + k]
-            s0 = shares[at : at + tall]
+                load[i] += (shares[at + i] * b0 + shares[at1 + i] * b1) + (shares[at2 + i] * b2 + shares[at3 + i] * b3)
+            at = at3 + tall
+            k += four
+        while k < end:
+            b0 = b[k]
             for i in range(tall):
-                load[i] += s0[i] * b0
+                load[i] += shares[at + i] * b0
             at += tall
-            k += 1
-        here = rows[starts[s] : starts[s + 1]]
+            k += one
         for i in range(tall):
-            b[here[i]] += load[i]
+            b[rows[row + i]] += load[i]
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _backward(blocks: Any, shares: Any, x: Any, largest: Any) -> None:
-    """x <- (I - U)^{-1} x: each removed state takes the mean of those it led to; scaled down beyond ``largest``."""
+def backward(blocks: Any, shares: Any, x: Any, largest: Any) -> None:
+    """x <- (I - U)^{-1} x in place: each removed state takes the mean of those it led to.
+
+    All of x is scaled down whenever an entry exceeds ``largest``.
+    """
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
     reached = np.empty(x.size)
+    one, four = np.uint64(1), np.uint64(4)
     for s in range(first.size - 2, -1, -1):
-        begin, width, tall = first[s], first[s + 1] - first[s], starts[s + 1] - starts[s]
-        here = rows[starts[s] : starts[s + 1]]
+        begin, end, row = np.uint64(first[s]), np.uint64(first[s + 1]), np.uint64(starts[s])
+        width, tall = end - begin, np.uint64(starts[s + 1]) - row
         for i in range(tall):
-            reached[i] = x[here[i]]
-        at = bases[s] + width * (width - 1) // 2
-        k = 0
-        while k + 4 <= width:
-            s0, s1 = shares[at : at + tall], shares[at + tall : at + 2 * tall]
-            s2, s3 = shares[at + 2 * tall : at + 3 * tall], shares[at + 3 * tall : at + 4 * tall]
+            reached[i] = x[rows[row + i]]
+        corner = np.uint64(bases[s]) + width * (width - one) // np.uint64(2)
+        at, k = corner, begin
+        while k + four <= end:
+            at1, at2 = at + tall, at + tall + tall
+            at3 = at2 + tall
             x0, x1, x2, x3 = 0.0, 0.0, 0.0, 0.0
             for i in range(tall):
-                r = reached[i]
-                x0 += s0[i] * r
-                x1 += s1[i] * r
-                x2 += s2[i] * r
-                x3 += s3[i] * r
-            x[begin + k] += x0
-            x[begin + k + 1] += x1
-            x[begin + k + 2] += x2
-            x[begin + k + 3] += x3
-            at += 4 * tall
-            k += 4
-        while k < width:
+                x0 += shares[at + i] * reached[i]
+                x1 += shares[at1 + i] * reached[i]
+                x2 += shares[at2 + i] * reached[i]
+                x3 += shares[at3 + i] * reached[i]
+            x[k] += x0
+            x[k + one] += x1
+            x[k + one + one] += x2
+            x[k + one + one + one] += x3
+            at = at3 + tall
+            k += four
+        while k < end:
             x0 = 0.0
-            s0 = shares[at : at + tall]
             for i in range(tall):
-                x0 += s0[i] * reached[i]
-            x[begin + k] += x0
+                x0 += shares[at + i] * reached[i]
+            x[k] += x0
             at += tall
-            k += 1
-        at = bases[s] + width * (width - 1) // 2
-        for k in range(width - 2, -1, -1):
-            at -= width - 1 - k
+            k += one
+        at = corner
+        for back in range(one, width):
+            k = end - one - back
+            at -= back
             value = 0.0
-            for i in range(k + 1, width):
-                value += shares[at + i - k - 1] * x[begin + i]
-            x[begin + k] += value
+            for i in range(back):
+                value += shares[at + i] * x[k + one + i]
+            x[k] += value
         if largest < np.inf:
             high = 0.0
-            for k in range(begin, begin + width):
-                high = max(high, x[k])
+            for i in range(begin, end):
+                high = max(high, x[i])
             if high > largest:
-                for k in range(x.size):
-                    x[k] /= largest
+                for i in range(x.size):
+                    x[i] /= largest

@@ -195,7 +195,8 @@ def _residual(
         error = eps * (
             temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(c[x] + step) + abs(value)
         )
-        error += temperature * entries * (1e-323 / s)
+        # 1e-323 / s, or a bound on it: a division that underflows takes as long as ten rows
+        error += temperature * entries * (1e-43 if s > 1e-280 else 1e-323 / s)
         r[x] = value
         if value - error > -np.inf and value + error < np.inf:
             lo = min(lo, value - error)

@@ -31,6 +31,9 @@ class FTLState(NamedTuple):
     lo: float
     hi: float
     steps: int
+    anchor: Floats
+    fresh: int
+    excess: float
 
 
 @dataclass(frozen=True)
@@ -56,5 +59,5 @@ class FollowTheLeader(LeaderBase):
     def observe(self, lmdp: LMDP, state: FTLState, c_t: Floats) -> FTLState:
         """Add the cost and solve for the new mean."""
         t, c_sum = state.t + 1, state.c_sum + c_t
-        new: Lead = lead(lmdp, c_sum / (t + self.kappa), state.v, min(self.tolerance, 0.1 / (t + 1)))
+        new: Lead = lead(lmdp, c_sum / (t + self.kappa), state, min(self.tolerance, 0.1 / (t + 1)))
         return FTLState(t, c_sum, *new)

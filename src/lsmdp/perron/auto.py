@@ -1,10 +1,13 @@
 """Choose a method from cheap measurements, and fall back when the choice was wrong.
 
 1. A short run of power steps. It solves fast-mixing models outright, gives every other method a sensible start, and
-   measures the contraction m per step, hence the steps log(gap/tol) / log(1/m) that finishing would take.
-2. If those are too many, the fill of a sparse elimination is counted (no numbers are computed).
-3. The cheapest method in multiply-adds goes first, the others follow in order of cost, each from the best v so far. The
-   chain ends with power steps up to a generous limit.
+   measures the contraction m per step, hence the steps log(gap/tol) / log(1/m) that finishing would take. The fast
+   modes go first, so that this is a lower estimate. Where even three times as many are few, they are taken.
+2. Otherwise the fill of a sparse elimination is counted (no numbers are computed): what a direct method costs is then
+   known, in multiply-adds.
+3. The methods follow in order of cost, each from the best v so far. One whose cost was guessed (power steps, Krylov)
+   gets no more work than a method whose cost is known would take: a wrong guess at most doubles the bill. The chain
+   ends with power steps up to a generous limit.
 """
 
 from __future__ import annotations
@@ -20,8 +23,7 @@ from lsmdp.perron.power import Power
 from lsmdp.perron.problem import Attempt, Method, Problem, exhausted
 
 FIRST_LOOK = 20  # power steps of the first run
-PATIENCE = 400  # power steps that are cheaper than planning the elimination of a large model
-SMALL = 2_000  # states up to which that plan is a matter of milliseconds
+PATIENCE = 130  # power steps that, times OPTIMISM, are cheaper than planning the elimination of a large model
 OPTIMISM = 3.0  # the fast modes go first: the contraction seen early is better than the one that matters
 NEWTON_STEPS = 10  # a typical solve from far away;
 NEWTON_STEPS_NEAR = 2  # and from a gap below
@@ -40,8 +42,10 @@ class Auto:
     def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
         """The best attempt of the chain; its ``how`` names the methods that led there."""
         trail = _Trail(problem, tol, v)
-        rate = trail.follow(Power(FIRST_LOOK)).rate
-        for method in [] if trail.done else _by_cost(problem, trail.attempt.gap, rate, tol):
+        steps = trail.predict(trail.follow(Power(FIRST_LOOK)).rate)
+        if not trail.done and steps <= PATIENCE:
+            steps = trail.predict(trail.follow(Power(int(OPTIMISM * steps) + FIRST_LOOK)).rate)
+        for method in [] if trail.done else _by_cost(problem, trail.attempt.gap, steps):
             if not trail.done:
                 trail.follow(method)
         return trail.attempt
@@ -56,6 +60,10 @@ class _Trail:
         self.names: list[str] = []
         self.done = False
 
+    def predict(self, rate: float) -> float:
+        """Power steps to the end at this contraction."""
+        return min(log(self.attempt.gap / self.tol) / -log(rate), MANY) if rate < 1.0 else MANY
+
     def follow(self, method: Method) -> Attempt:
         latest = method.run(self.problem, self.attempt.v, self.tol)
         if latest.steps and self.names[-1:] != [method.name]:
@@ -67,21 +75,22 @@ class _Trail:
         return latest
 
 
-def _by_cost(problem: Problem, gap: float, rate: float, tol: float) -> list[Method]:
+def _by_cost(problem: Problem, gap: float, steps: float) -> list[Method]:
     """The methods that are worth trying after the first look, cheapest first, and power without limit at the end."""
     entries = float(problem.P.nnz)
-    steps = log(gap / tol) / -log(rate) if rate < 1.0 else MANY
-    predicted = Power(min(int(2 * min(steps, MANY)) + FIRST_LOOK, Power.max_steps))
     rounds = NEWTON_STEPS if gap > NEAR else NEWTON_STEPS_NEAR
-    # a Krylov space of dimension k does the work of k^2 power steps on a diffusive chain
-    products = rounds * max(KRYLOV_BASIS, 4 * sqrt(min(steps, MANY)))
-    costs: list[tuple[float, Method]] = [
-        (OPTIMISM * steps * entries, predicted),
-        (products * (entries + KRYLOV_BASIS * problem.n), Krylov()),
-    ]
-    planned = steps > PATIENCE or problem.n <= SMALL or problem.has_plan
-    if planned and problem.plan.entries is not None:
-        costs.append((rounds * problem.plan.flops, Direct()))
+    known: list[tuple[float, Method]] = []
+    if problem.plan.entries is not None:
+        known.append((rounds * problem.plan.work, Direct()))
     if problem.n <= LIMIT:
-        costs.append((rounds * problem.n**3 / 3 / BLAS, Dense()))
-    return [method for _, method in sorted(costs, key=lambda cost: cost[0])] + [Direct(), Power()]
+        known.append((rounds * problem.n**3 / 3 / BLAS, Dense()))
+    allowed = min((cost for cost, _ in known), default=inf)
+    # a Krylov space of dimension k does the work of k^2 power steps on a diffusive chain
+    products = rounds * max(KRYLOV_BASIS, 4 * sqrt(steps))
+    product = entries + KRYLOV_BASIS * problem.n
+    guessed: list[tuple[float, Method]] = [
+        (OPTIMISM * steps * entries, Power(int(min(2 * steps + FIRST_LOOK, Power.max_steps, allowed / entries)))),
+        (products * product, Krylov(max_products=int(min(allowed / product, Krylov.max_products)))),
+    ]
+    ordered = sorted(known + guessed, key=lambda cost: cost[0])
+    return [method for _, method in ordered] + [Direct(), Krylov(), Power()]

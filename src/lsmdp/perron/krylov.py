@@ -28,16 +28,18 @@ class Krylov:
     """Policy iteration with GMRES."""
 
     max_steps: int = 60
+    max_products: int = 1_000_000
     name = "krylov"
 
     def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
         """Iterate from v."""
-        return newton(problem, v, tol, _Gmres(problem.P), self.max_steps)
+        return newton(problem, v, tol, _Gmres(problem.P, self.max_products), self.max_steps)
 
 
 @dataclass
 class _Gmres:
     P: CSR
+    left: int  # products that may still be taken
 
     def poisson(self, weights: Floats, r: Floats) -> Floats | None:
         Q = like(self.P, weights)
@@ -45,17 +47,24 @@ class _Gmres:
         for _ in range(4):
             law = law @ Q
         spread = r - r.mean()  # the accuracy of GMRES is relative: to this, not to lambda
-        return _gmres(lambda d: d - Q @ d + law @ d, spread)
+        return self._gmres(lambda d: d - Q @ d + law @ d, spread)
 
     def euler(self, weights: Floats, r: Floats, eps: float) -> Floats | None:
         Q = like(self.P, weights)
-        return _gmres(lambda d: (1.0 + eps) * d - Q @ d, r)
+        return self._gmres(lambda d: (1.0 + eps) * d - Q @ d, r)
 
+    def _gmres(self, product: Callable[[Floats], Floats], b: Floats) -> Floats | None:
+        from scipy.sparse.linalg import LinearOperator, gmres
 
-def _gmres(product: Callable[[Floats], Floats], b: Floats) -> Floats:
-    from scipy.sparse.linalg import LinearOperator, gmres
+        restart = 50 if b.size <= 200_000 else 12  # the basis is restart vectors of n numbers
+        cycles = min(CYCLES, self.left // restart)
+        if cycles == 0:
+            return None
 
-    restart = 50 if b.size <= 200_000 else 12  # the basis is restart vectors of n numbers
-    operator = LinearOperator((b.size, b.size), matvec=product, dtype=np.float64)
-    d, _ = gmres(operator, b, rtol=ACCURACY, restart=restart, maxiter=CYCLES)
-    return np.asarray(d)
+        def counted(d: Floats) -> Floats:
+            self.left -= 1
+            return product(d)
+
+        operator = LinearOperator((b.size, b.size), matvec=counted, dtype=np.float64)
+        d, _ = gmres(operator, b, rtol=ACCURACY, restart=restart, maxiter=cycles)
+        return np.asarray(d)

@@ -42,11 +42,6 @@ class Problem:
         return self.lmdp.n
 
     @property
-    def has_plan(self) -> bool:
-        """Whether the plan was made already."""
-        return "elimination_plan" in vars(self.lmdp)
-
-    @property
     def plan(self) -> Plan:
         """How P's pattern would be eliminated, and what that would cost (kept with the model)."""
         return self.lmdp.elimination_plan
