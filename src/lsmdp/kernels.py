@@ -59,14 +59,35 @@ def _exponentials(u: Floats) -> tuple[float, Floats]:
 def residual(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Floats, float, float]:
     """r = Bv - v with bounds (lo, hi) on all of its entries, the rounding of this very computation included."""
     r = np.empty(v.size)
+    lo, hi, _ = _certificate(P, c, v, temperature, r, np.empty(v.size))
+    return r, lo, hi
+
+
+class Evaluation(NamedTuple):
+    """What a certificate computes of v alone: e^{(min v - v)/T}, empty where v is not flat, and Bv - v for c = 0."""
+
+    w: Floats
+    base: Floats
+
+
+def evaluate(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Evaluation, float, float]:
+    """The bounds of ``residual``, with what the next residual of the same v can use."""
+    base = np.empty(v.size)
+    lo, hi, w = _certificate(P, c, v, temperature, np.empty(v.size), base)
+    return Evaluation(w, base), lo, hi
+
+
+def _certificate(
+    P: CSR, c: Floats, v: Floats, temperature: float, r: Floats, base: Floats
+) -> tuple[float, float, Floats]:
     if temperature == 1.0:
         low, w = _exponentials(v)
     else:
         low = v.min()
         with np.errstate(over="ignore", invalid="ignore"):
             w = _exponentials((v - low) / temperature)[1]  # subtract first: v / T of a shifted v has lost its digits
-    lo, hi = _residual(*rows(P), read_only(c.view()), read_only(v.view()), low, w, temperature, EPS, r)
-    return r, lo, hi
+    lo, hi = _residual(*rows(P), read_only(c.view()), read_only(v.view()), low, w, temperature, EPS, r, base)
+    return lo, hi, w
 
 
 def policy_weights(P: CSR, u: Floats) -> Floats:
@@ -175,11 +196,12 @@ def _residual(
     temperature: float,
     eps: float,
     r: Any,
+    base: Any,
 ) -> tuple[float, float]:
-    lo, hi = np.inf, -np.inf
-    for x in range(v.size):
+    flat, smallest = w.size > 0, np.inf
+    for x in range(v.size):  # r and base hold m and s for a while: the second loop has no indirect reads
         m, s = low, 0.0
-        if w.size > 0:
+        if flat:
             for p in range(indptr[x], indptr[x + 1]):
                 s += data[p] * w[indices[p]]
         else:
@@ -188,22 +210,30 @@ def _residual(
                 m = min(m, v[indices[p]])
             for p in range(indptr[x], indptr[x + 1]):
                 s += data[p] * np.exp(-(v[indices[p]] - m) / temperature)
+        r[x], base[x] = m, s
+        smallest = min(smallest, s)
+    lost = 1e-43 * temperature * data.size  # at least T k 1e-323 / s, unless s is tiny
+    if not smallest > 1e-280:  # apart, since a division that underflows takes as long as ten rows
+        for x in range(v.size):
+            lost = max(lost, temperature * (indptr[x + 1] - indptr[x]) * (1e-323 / base[x]))
+    lo, hi, zero = np.inf, -np.inf, 0.0
+    for x in range(v.size):
+        s = base[x]
         surprise = -np.log(s)
-        step = m - v[x]
+        step = r[x] - v[x]
         value = (c[x] + step) + temperature * surprise  # eq:bellman_V
         entries = indptr[x + 1] - indptr[x]
         error = eps * (
             temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(c[x] + step) + abs(value)
         )
-        # 1e-323 / s, or a bound on it: a division that underflows takes as long as ten rows
-        error += temperature * entries * (1e-43 if s > 1e-280 else 1e-323 / s)
         r[x] = value
-        if value - error > -np.inf and value + error < np.inf:
-            lo = min(lo, value - error)
-            hi = max(hi, value + error)
-        else:  # a v or a c beyond floats proves nothing
-            lo, hi = -np.inf, np.inf
-    return lo, hi
+        base[x] = step + temperature * surprise
+        lo = min(lo, value - error)
+        hi = max(hi, value + error)
+        zero += 0.0 * ((value - error) + (value + error))
+    if zero == 0.0:
+        return lo - lost, hi + lost
+    return -np.inf, np.inf  # a v or a c beyond floats proves nothing
 
 
 @njit(cache=True, error_model="numpy")

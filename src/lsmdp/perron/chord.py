@@ -89,9 +89,14 @@ def _balanced(problem: Problem, anchor: Floats, rho: Floats) -> tuple[Eliminatio
     return eliminate(problem.plan, flow / total, end, symmetric=True, single=True), law
 
 
-def iterate(problem: Problem, v: Floats, tol: float, made: Factor, limit: int) -> tuple[Floats, float, int]:
-    """(v, span of r as the loop sees it, steps) after steps until that span is at most tol, or no further."""
-    order, factors = made.factors.order, made.factors
+def iterate(
+    problem: Problem, v: Floats, known: kernels.Evaluation, tol: float, made: Factor, limit: int
+) -> tuple[Floats, float, int]:
+    """(v, span of r as the loop sees it, steps) after steps until that span is at most tol, or no further.
+
+    ``known`` is what was evaluated at this v, in units of the cost.
+    """
+    T, order, factors = problem.lmdp.temperature, made.factors.order, made.factors
     u = v[order]
     u -= u.min()
     span, steps = np.inf, 0
@@ -100,6 +105,8 @@ def iterate(problem: Problem, v: Floats, tol: float, made: Factor, limit: int) -
             *kernels.rows(made.P),
             problem.c[order],
             u,
+            known.w[order] if known.w.size else np.exp(-u),
+            known.base[order] / -T,
             made.anchor,
             made.law,
             made.rows,
@@ -122,6 +129,8 @@ def _iterate(
     data: Any,
     c: Any,
     v: Any,
+    z: Any,
+    logs: Any,
     anchor: Any,
     law: Any,
     rows: Any,
@@ -133,14 +142,9 @@ def _iterate(
     limit: int,
 ) -> tuple[float, int]:
     n = v.size
-    z, a, logs, r, step = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    a, r, step = np.zeros(n), np.empty(n), np.empty(n)
     b, before, w = np.empty(n), np.empty(n), np.ones(n)
     V, R = np.empty((PAIRS, n)), np.empty((PAIRS, n))
-    for x in range(n):
-        z[x] = np.exp(-v[x])
-    _ratios(indptr, indices, data, z, a)
-    for x in range(n):
-        logs[x] = np.log(a[x])
     span = _residual(c, logs, r)
     best, steps = span, 0
     while span > tol and steps < limit:
@@ -298,7 +302,7 @@ def _move(z: Any, v: Any, step: Any, longest: float) -> None:
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _take_logs(a: Any, new: Any, logs: Any) -> None:
-    """logs += log(new / a), by the series of the inverse hyperbolic tangent where all ratios are near 1; a <- new."""
+    """logs = log(new): by the series of log(new / a) where all ratios to the a before are near 1; a <- new."""
     far = 0.0
     for x in range(a.size):
         far = max(far, abs(new[x] - a[x]) - 0.05 * a[x])

@@ -18,7 +18,7 @@ a checkpoint therefore goes on exactly as it would have.
 from __future__ import annotations
 
 from math import inf, log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -41,6 +41,7 @@ KEPT = 4  # factors that are kept with a model
 NOWHERE: Floats = read_only(np.empty(0))
 
 _kept: WeakKeyDictionary[LMDP, list[tuple[Floats, chord.Factor | None]]] = WeakKeyDictionary()
+_evaluated: WeakKeyDictionary[LMDP, list[tuple[Floats, kernels.Evaluation]]] = WeakKeyDictionary()
 
 
 class Followed(NamedTuple):
@@ -76,7 +77,7 @@ def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: 
         made = _factor(problem, anchor)
         if made is None:
             break
-        u, span, taken = chord.iterate(problem, v / T, goal, made, PATIENCE)
+        u, span, taken = chord.iterate(problem, v / T, _evaluation(lmdp, c, v), goal, made, PATIENCE)
         steps += taken
         done = _certified(lmdp, c, tol, T * u) if span <= goal else None
         if done is not None:
@@ -96,8 +97,20 @@ def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: 
 def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> tuple[Floats, float, float] | None:
     """v from 0 with the bounds that it proves, if they are narrow enough."""
     v = read_only(v - v.min())
-    _, lo, hi = kernels.residual(lmdp.P, c, v, lmdp.temperature)
-    return (v, lo, hi) if hi - lo <= tol else None
+    evaluation, lo, hi = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
+    if not hi - lo <= tol:
+        return None
+    _keep(_evaluated.setdefault(lmdp, []), (v, evaluation))
+    return v, lo, hi
+
+
+def _evaluation(lmdp: LMDP, c: Floats, v: Floats) -> kernels.Evaluation:
+    """What the certificate of this v computed, kept or computed again."""
+    for at, evaluation in _evaluated.setdefault(lmdp, []):
+        if at is v:
+            return evaluation
+    evaluation, _, _ = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
+    return evaluation
 
 
 def _step(problem: Problem) -> float:
@@ -116,7 +129,16 @@ def _factor(problem: Problem, anchor: Floats) -> chord.Factor | None:
     for at, made in kept:
         if at is anchor or np.array_equal(at, anchor):
             return made
-    del kept[: len(kept) - KEPT + 1]
+    _make_room(kept)
     made = chord.factor(problem, anchor / problem.lmdp.temperature)
-    kept.append((anchor, made))
+    _keep(kept, (anchor, made))
     return made
+
+
+def _make_room(kept: list[Any]) -> None:
+    del kept[: len(kept) - KEPT + 1]
+
+
+def _keep(kept: list[Any], new: Any) -> None:
+    _make_room(kept)
+    kept.append(new)
