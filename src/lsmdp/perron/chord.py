@@ -27,6 +27,7 @@ from numba import njit
 
 from lsmdp import kernels
 from lsmdp.arrays import CSR, Floats, like
+from lsmdp.dissection import Blocks
 from lsmdp.elimination import Elimination, backward, eliminate, forward, pinned
 from lsmdp.errors import ConvergenceError
 from lsmdp.perron.problem import Problem
@@ -65,6 +66,16 @@ def factor(problem: Problem, anchor: Floats) -> Factor | None:
         return None
     order = factors.order
     return Factor(factors, problem.plan.permuted, anchor[order], law[order], rows[order])
+
+
+def nothing(problem: Problem, v: Floats) -> Factor:
+    """No factor at all: steps of the power method, of which the pairs take care of the slow modes."""
+    n, empty = problem.n, np.zeros(0, dtype=np.float32)
+    start, rows = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32)
+    blocks = Blocks(np.zeros(1, dtype=np.int32), start, rows, start, np.zeros(0, dtype=np.int32))
+    order = np.arange(n, dtype=np.int32)
+    factors = Elimination(order, blocks, empty, empty, np.ones(n), killed=True)
+    return Factor(factors, problem.P, v - v.min(), np.full(n, 1.0 / n), np.ones(n))
 
 
 def _pinned(problem: Problem, anchor: Floats) -> tuple[Elimination, Floats]:

@@ -5,8 +5,9 @@ same for the new cost, certified. All of it is a function of its arguments: the 
 model as long as it is in use, but it can be made again from the anchor, bit for bit. A run that is resumed from
 a checkpoint therefore goes on exactly as it would have.
 
-- *No anchor.* A few power steps; on graphs that mix fast they are all it takes. Otherwise their contraction tells how
-  many more it would take. Where steps with a factor are cheaper, the present v becomes the anchor.
+- *No anchor.* A few power steps; on graphs that mix fast they are all it takes. Otherwise the same steps with pairs of
+  residuals (chord.py without a factor), which remove a few slow modes: chains that are nearly decomposable or nearly
+  periodic have no others. Where steps with a factor are cheaper, the present v becomes the anchor.
 - *An anchor.* Steps with its factor (chord.py). If they fail, the anchor moves to the present v, once; if that does not
   help, ``solve`` is asked.
 - *Ageing.* ``fresh`` is the least number of steps since the anchor was made. What rounds take beyond it is added up,
@@ -34,11 +35,17 @@ from lsmdp.perron.problem import Problem
 LOOK = 20  # power steps before anything else is thought of
 SMALL = 2_000  # states up to which a plan of elimination takes milliseconds
 PLANNING = 400  # power steps that take as long as such a plan
+MANY = 1e9  # of them, beyond all patience
+UNAIDED = 60  # steps without a factor that are tried before one is made, or ``solve`` is asked,
+ACCELERATED = 3  # each of which costs as much as this many power steps
+FLAT = 100.0  # span of c up to which e^{-c} is safe besides e^{-v}
 USUAL = 3.0  # steps that a round takes with a factor
 DOUBT = 0.1  # of the steps of a fresh factor, in each round
 PATIENCE = 14  # steps before an anchor is given up
 KEPT = 4  # factors that are kept with a model
 NOWHERE: Floats = read_only(np.empty(0))
+
+Certified = tuple[Floats, float, float]  # v and its bounds
 
 _kept: WeakKeyDictionary[LMDP, list[tuple[Floats, chord.Factor | None]]] = WeakKeyDictionary()
 _evaluated: WeakKeyDictionary[LMDP, list[tuple[Floats, kernels.Evaluation]]] = WeakKeyDictionary()
@@ -58,34 +65,29 @@ class Followed(NamedTuple):
 
 def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: int, excess: float) -> Followed:
     """The optimum for the cost c, certified within tol, from the v of a similar cost on."""
-    T = lmdp.temperature
-    problem = Problem(lmdp, c if T == 1.0 else read_only(c / T))
-    goal, steps = 0.9 * tol / T, 0
+    problem = Problem(lmdp, c if lmdp.temperature == 1.0 else read_only(c / lmdp.temperature))
+    goal, steps = 0.9 * tol / lmdp.temperature, 0
     if not anchor.size:
-        look = Power(LOOK).run(problem, v / T, goal)
-        steps = look.steps
-        done = _certified(lmdp, c, tol, T * look.v) if look.gap <= goal else None
-        if done is not None:
-            return Followed(*done, steps, NOWHERE, 0, 0.0)
-        left = log(look.gap / goal) / -log(look.rate) if goal < look.gap < inf and look.rate < 1.0 else inf
-        if (lmdp.n <= SMALL or excess + left > PLANNING) and left > _steps(problem):
+        found, steps, left = _without_factor(problem, c, tol, v, goal, unaided=excess > 0.0)
+        excess = excess + left if left else 0.0
+        better = (lmdp.n <= SMALL or excess > PLANNING) and left > _steps(problem)
+        if found is not None:
+            return Followed(*found, steps, found[0] if better else NOWHERE, 0, 0.0 if better else excess)
+        if better:
             anchor, fresh, excess = v, 0, 0.0
-        else:
-            excess += left
     moved = False
     while anchor.size:
         made = _factor(problem, anchor)
         if made is None:
             break
-        u, span, taken = chord.iterate(problem, v / T, _evaluation(lmdp, c, v), goal, made, PATIENCE)
+        found, taken = _iterated(problem, c, tol, v, goal, made, PATIENCE)
         steps += taken
-        done = _certified(lmdp, c, tol, T * u) if span <= goal else None
-        if done is not None:
+        if found is not None:
             fresh = min(fresh or taken, taken)
             excess += taken - fresh + DOUBT * fresh
             if excess * _step(problem) > problem.plan.work:
-                return Followed(*done, steps, done[0], 0, 0.0)
-            return Followed(*done, steps, anchor, fresh, excess)
+                return Followed(*found, steps, found[0], 0, 0.0)
+            return Followed(*found, steps, anchor, fresh, excess)
         if moved or anchor is v:
             break
         anchor, fresh, excess, moved = v, 0, 0.0, True
@@ -94,7 +96,44 @@ def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: 
     return Followed(solution.v, *solution.bounds, steps, solution.v if anchor.size else NOWHERE, 0, excess)
 
 
-def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> tuple[Floats, float, float] | None:
+def _without_factor(
+    problem: Problem, c: Floats, tol: float, v: Floats, goal: float, *, unaided: bool
+) -> tuple[Certified | None, int, float]:
+    """(what was found, the steps taken, the power steps that it would have taken, 0 if few)."""
+    steps, left = 0, 0.0
+    if not unaided:
+        u, look = _walk(problem, v, goal)
+        steps = look.steps
+        found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * u) if look.gap <= goal else None
+        if found is not None:
+            return found, steps, 0.0
+        left = min(log(look.gap / goal) / -log(look.rate), MANY) if look.gap > goal and look.rate < 1.0 else MANY
+    nothing = chord.nothing(problem, v / problem.lmdp.temperature)
+    found, taken = _iterated(problem, c, tol, v, goal, nothing, UNAIDED)
+    return found, steps + taken, max(left, float(ACCELERATED * taken))
+
+
+def _iterated(
+    problem: Problem, c: Floats, tol: float, v: Floats, goal: float, made: chord.Factor, limit: int
+) -> tuple[Certified | None, int]:
+    T = problem.lmdp.temperature
+    u, span, taken = chord.iterate(problem, v / T, _evaluation(problem.lmdp, c, v), goal, made, limit)
+    return (_certified(problem.lmdp, c, tol, T * u) if span <= goal else None), taken
+
+
+def _walk(problem: Problem, v: Floats, goal: float) -> tuple[Floats, kernels.Walk]:
+    """A few power steps from v, and how they went."""
+    T, c = problem.lmdp.temperature, problem.c
+    known = _evaluation(problem.lmdp, c, v)
+    if not known.w.size or np.ptp(c) > FLAT:
+        look = Power(LOOK).run(problem, v / T, goal)
+        return look.v, kernels.Walk(look.steps, look.gap, look.rate, False)
+    z = known.w.copy()
+    walk = kernels.power_walk(kernels.rows(problem.P), np.exp(c.min() - c), z, goal, LOOK, False)
+    return -np.log(z), walk
+
+
+def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None:
     """v from 0 with the bounds that it proves, if they are narrow enough."""
     v = read_only(v - v.min())
     evaluation, lo, hi = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
