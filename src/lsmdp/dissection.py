@@ -12,6 +12,7 @@ Blocks that differ a little are merged as well, at the price of a few stored zer
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -25,7 +26,9 @@ from lsmdp.arrays import CSR, freeze, like
 
 Indices = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
-GATHERING = 20.0
+GATHERING = 20.0  # products that it takes to gather a number and to keep it
+MEMORY_SHARE = 0.25
+BYTES = 24  # an entry: in two factors, with a share of the workspace and of the zeros of merged blocks
 LEAF = 12  # parts of at most this many states are not cut again
 MERGED = ((4, 0.5), (8, 0.3), (48, 0.1), (1 << 30, 0.05))  # blocks this wide may hold this share of zeros
 
@@ -107,8 +110,22 @@ class Plan:
         return _analyse(self.P, _symmetric_pattern(self.P), order, limit=np.iinfo(np.int64).max)
 
 
-def plan(P: CSR, limit: int = 300_000_000) -> Plan:
-    """Find a good order of elimination for the pattern of P and count its fill, up to ``limit`` entries."""
+def room() -> int:
+    """Bytes that factors may take: a quarter of the memory of this machine, or of 16 GB where it does not say."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        memory = 16 << 30
+    return int(MEMORY_SHARE * memory)
+
+
+def plan(P: CSR, limit: int | None = None) -> Plan:
+    """Find a good order of elimination for the pattern of P and count its fill, up to ``limit`` entries.
+
+    Without a limit: as many as two factors and the work on them can have in :func:`room`.
+    """
+    if limit is None:
+        limit = room() // BYTES
     symmetric = _symmetric_pattern(P)
     order = _dissect(symmetric.indptr, symmetric.indices, LEAF)
     return _analyse(P, symmetric, order, limit)

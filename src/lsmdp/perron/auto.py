@@ -12,13 +12,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, log, sqrt
 
 from lsmdp.arrays import Floats
-from lsmdp.perron.dense import LIMIT, Dense
+from lsmdp.perron.dense import LIMIT, Dense, factor_work
 from lsmdp.perron.direct import Direct
-from lsmdp.perron.krylov import Krylov
+from lsmdp.perron.krylov import BASIS, Krylov, product_work
 from lsmdp.perron.power import Power
 from lsmdp.perron.problem import Attempt, Method, Problem, exhausted
 
@@ -28,9 +28,7 @@ OPTIMISM = 3.0  # the fast modes go first: the contraction seen early is better 
 NEWTON_STEPS = 10  # a typical solve from far away;
 NEWTON_STEPS_NEAR = 2  # and from a gap below
 NEAR = 1e-2
-BLAS = 8.0  # how much faster LAPACK multiplies than a sparse loop
 MANY = 1e9  # power steps beyond all patience
-KRYLOV_BASIS = 50  # vectors that GMRES keeps
 
 
 @dataclass(frozen=True)
@@ -45,10 +43,10 @@ class Auto:
         steps = trail.predict(trail.follow(Power(FIRST_LOOK)).rate)
         if not trail.done and steps <= PATIENCE:
             steps = trail.predict(trail.follow(Power(int(OPTIMISM * steps) + FIRST_LOOK)).rate)
-        for method in [] if trail.done else _by_cost(problem, trail.attempt.gap, steps):
+        for method in [] if trail.done else _by_cost(problem, steps, trail):
             if not trail.done:
                 trail.follow(method)
-        return trail.attempt
+        return replace(trail.attempt, story=tuple(trail.story))
 
 
 class _Trail:
@@ -58,39 +56,56 @@ class _Trail:
         self.problem, self.tol = problem, tol
         self.attempt = Attempt(v, -inf, inf, 0)
         self.names: list[str] = []
+        self.story: list[str] = []
         self.done = False
 
     def predict(self, rate: float) -> float:
         """Power steps to the end at this contraction."""
-        return min(log(self.attempt.gap / self.tol) / -log(rate), MANY) if rate < 1.0 else MANY
+        steps = min(log(self.attempt.gap / self.tol) / -log(rate), MANY) if rate < 1.0 else MANY
+        if not self.done and steps < MANY:
+            self.story.append(f"They shrink the gap by {rate:.4f} each: at least {steps:,.0f} more would be needed.")
+        elif not self.done:
+            self.story.append("They do not shrink the gap yet.")
+        return steps
 
     def follow(self, method: Method) -> Attempt:
+        T = self.problem.lmdp.temperature
         latest = method.run(self.problem, self.attempt.v, self.tol)
         if latest.steps and self.names[-1:] != [method.name]:
             self.names.append(method.name)
+        if latest.steps:
+            spent = f"{latest.steps:,} steps ({latest.work:,.0f} products with P)"
+            self.story.append(f"{method.name}: {spent}, to a gap of {latest.gap * T:.2g}.")
         better = latest if latest.gap < self.attempt.gap else self.attempt
         steps = self.attempt.steps + latest.steps
-        self.attempt = Attempt(better.v, better.lo, better.hi, steps, how=" -> ".join(self.names))
+        work = self.attempt.work + latest.work
+        self.attempt = Attempt(better.v, better.lo, better.hi, steps, how=" -> ".join(self.names), work=work)
         self.done = better.gap <= self.tol or exhausted(*self.problem.residual(better.v), self.tol)
         return latest
 
 
-def _by_cost(problem: Problem, gap: float, steps: float) -> list[Method]:
+def _by_cost(problem: Problem, steps: float, trail: _Trail) -> list[Method]:
     """The methods that are worth trying after the first look, cheapest first, and power without limit at the end."""
     entries = float(problem.P.nnz)
-    rounds = NEWTON_STEPS if gap > NEAR else NEWTON_STEPS_NEAR
+    rounds = NEWTON_STEPS if trail.attempt.gap > NEAR else NEWTON_STEPS_NEAR
     known: list[tuple[float, Method]] = []
     if problem.plan.entries is not None:
         known.append((rounds * problem.plan.work, Direct()))
     if problem.n <= LIMIT:
-        known.append((rounds * problem.n**3 / 3 / BLAS, Dense()))
+        known.append((rounds * factor_work(problem.n), Dense()))
     allowed = min((cost for cost, _ in known), default=inf)
     # a Krylov space of dimension k does the work of k^2 power steps on a diffusive chain
-    products = rounds * max(KRYLOV_BASIS, 4 * sqrt(steps))
-    product = entries + KRYLOV_BASIS * problem.n
+    products = rounds * max(BASIS, 4 * sqrt(steps))
+    product = product_work(problem)
     guessed: list[tuple[float, Method]] = [
         (OPTIMISM * steps * entries, Power(int(min(2 * steps + FIRST_LOOK, Power.max_steps, allowed / entries)))),
         (products * product, Krylov(max_products=int(min(allowed / product, Krylov.max_products)))),
     ]
     ordered = sorted(known + guessed, key=lambda cost: cost[0])
+    trail.story.append(
+        "Predicted cost, in products with P: "
+        + ", ".join(f"{method.name} {cost / entries:,.0f}" for cost, method in ordered)
+        + "."
+        + ("" if problem.plan.entries is not None else " An elimination would fill up.")
+    )
     return [method for _, method in ordered] + [Direct(), Krylov(), Power()]

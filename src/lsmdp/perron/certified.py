@@ -60,6 +60,7 @@ def solve(
         solver=attempt.how or method.name,
         iterations=attempt.steps,
         seconds=time.perf_counter() - began,
+        story=attempt.story or (f"{method.name}: {attempt.steps} steps to a gap of {attempt.gap * T:.2g}.",),
     )
     if throw and not certified:
         raise ConvergenceError(f"{solution.status} (solver: {solution.solver})", solution)

@@ -6,7 +6,7 @@ region. The reference state, where d = 0, is kept where the chain actually lives
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,7 +32,8 @@ class Direct:
             _, lo, hi = problem.residual(v)
             return Attempt(v, lo, hi, 0)
         reference = int(np.argmin(v if np.ptp(v) > 0 else problem.c))
-        return newton(problem, v, tol, _StateReduction(problem.plan, reference), self.max_steps)
+        attempt = newton(problem, v, tol, _StateReduction(problem.plan, reference), self.max_steps)
+        return replace(attempt, work=attempt.steps * problem.plan.work / problem.P.nnz)
 
 
 @dataclass

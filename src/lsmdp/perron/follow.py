@@ -8,8 +8,8 @@ a checkpoint therefore goes on exactly as it would have.
 - *No anchor.* A few power steps; on graphs that mix fast they are all it takes. Otherwise the same steps with pairs of
   residuals (chord.py without a factor), which remove a few slow modes: chains that are nearly decomposable or nearly
   periodic have no others. Where steps with a factor are cheaper, the present v becomes the anchor.
-- *An anchor.* Steps with its factor (chord.py). If they fail, the anchor moves to the present v, once; if that does not
-  help, ``solve`` is asked.
+- *An anchor.* Steps with its factor (chord.py), after an attempt without it where they are dear. If they fail, the
+  anchor moves to the present v, once; if that does not help, ``solve`` is asked.
 - *Ageing.* ``fresh`` is the least number of steps since the anchor was made. What rounds take beyond it is added up,
   and a little for the doubt whether a new anchor would do better still. Once this has cost as much as a factorisation,
   the anchor moves. If the excess grows linearly, that is the period with the least cost per round: with excess a t
@@ -26,6 +26,7 @@ import numpy as np
 
 from lsmdp import kernels
 from lsmdp.arrays import Floats, read_only
+from lsmdp.dissection import room
 from lsmdp.model import LMDP
 from lsmdp.perron import chord
 from lsmdp.perron.certified import solve
@@ -67,14 +68,14 @@ def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: 
     """The optimum for the cost c, certified within tol, from the v of a similar cost on."""
     problem = Problem(lmdp, c if lmdp.temperature == 1.0 else read_only(c / lmdp.temperature))
     goal, steps = 0.9 * tol / lmdp.temperature, 0
-    if not anchor.size:
+    if not anchor.size or _steps(problem) > UNAIDED * ACCELERATED:
         found, steps, left = _without_factor(problem, c, tol, v, goal, unaided=excess > 0.0)
-        excess = excess + left if left else 0.0
-        better = (lmdp.n <= SMALL or excess > PLANNING) and left > _steps(problem)
+        waited = excess + left if left else 0.0
+        better = (lmdp.n <= SMALL or waited > PLANNING) and left > _steps(problem)
         if found is not None:
-            return Followed(*found, steps, found[0] if better else NOWHERE, 0, 0.0 if better else excess)
-        if better:
-            anchor, fresh, excess = v, 0, 0.0
+            return Followed(*found, steps, found[0] if better else NOWHERE, 0, 0.0 if better else waited)
+        if not anchor.size:
+            anchor, fresh, excess = (v, 0, 0.0) if better else (NOWHERE, 0, waited)
     moved = False
     while anchor.size:
         made = _factor(problem, anchor)
@@ -168,16 +169,13 @@ def _factor(problem: Problem, anchor: Floats) -> chord.Factor | None:
     for at, made in kept:
         if at is anchor or np.array_equal(at, anchor):
             return made
-    _make_room(kept)
+    while kept and (len(kept) + 1) * 8 * problem.plan.stored > room():
+        del kept[0]
     made = chord.factor(problem, anchor / problem.lmdp.temperature)
     _keep(kept, (anchor, made))
     return made
 
 
-def _make_room(kept: list[Any]) -> None:
-    del kept[: len(kept) - KEPT + 1]
-
-
 def _keep(kept: list[Any], new: Any) -> None:
-    _make_room(kept)
+    del kept[: len(kept) - KEPT + 1]
     kept.append(new)

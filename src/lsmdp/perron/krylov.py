@@ -11,7 +11,7 @@ The solves are inexact: the certificate, not the solver, decides when to stop.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,12 @@ from lsmdp.perron.problem import Attempt, Problem
 
 ACCURACY = 1e-9  # relative, in the Euclidean norm: what a slow mode contributes to the residual is small
 CYCLES = 8
+BASIS = 50  # vectors that GMRES keeps
+
+
+def product_work(problem: Problem) -> float:
+    """What a product costs, with its place in the basis, in products with an entry of P."""
+    return float(problem.P.nnz + BASIS * problem.n)
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,10 @@ class Krylov:
 
     def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
         """Iterate from v."""
-        return newton(problem, v, tol, _Gmres(problem.P, self.max_products), self.max_steps)
+        gmres = _Gmres(problem.P, self.max_products)
+        attempt = newton(problem, v, tol, gmres, self.max_steps)
+        products = self.max_products - gmres.left
+        return replace(attempt, work=products * product_work(problem) / problem.P.nnz)
 
 
 @dataclass
@@ -56,7 +65,7 @@ class _Gmres:
     def _gmres(self, product: Callable[[Floats], Floats], b: Floats) -> Floats | None:
         from scipy.sparse.linalg import LinearOperator, gmres
 
-        restart = 50 if b.size <= 200_000 else 12  # the basis is restart vectors of n numbers
+        restart = BASIS if b.size <= 200_000 else 12  # the basis is restart vectors of n numbers
         cycles = min(CYCLES, self.left // restart)
         if cycles == 0:
             return None
