@@ -18,6 +18,7 @@ a checkpoint therefore goes on exactly as it would have.
 
 from __future__ import annotations
 
+import operator
 from math import inf, log
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -166,9 +167,10 @@ def _steps(problem: Problem) -> float:
 def _factor(problem: Problem, anchor: Floats) -> chord.Factor | None:
     """The factor at this anchor, kept or made."""
     kept = _kept.setdefault(problem.lmdp, [])
-    for at, made in kept:
-        if at is anchor or np.array_equal(at, anchor):
-            return made
+    for same in (operator.is_, np.array_equal):
+        for at, made in kept:
+            if same(at, anchor):
+                return made
     while kept and (len(kept) + 1) * 8 * problem.plan.stored > room():
         del kept[0]
     made = chord.factor(problem, anchor / problem.lmdp.temperature)
