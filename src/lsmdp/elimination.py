@@ -202,7 +202,7 @@ def _factor(
                     front[k - begin, place[j]] += weights[p]
             for p in range(in_starts[x], in_starts[x + 1]):
                 i = inverse[in_states[p]]
-                if i >= end:
+                if i >= end and not symmetric:
                     front[place[i], k - begin] += weights[in_places[p]]
         while waiting > 0 and blocks.parent[done[waiting - 1]] == s:
             waiting -= 1
@@ -212,10 +212,10 @@ def _factor(
             left = stack[top : top + below.size * (below.size + 1)].reshape((below.size, below.size + 1))
             for a in range(below.size):
                 i = place[below[a]]
-                for b in range(below.size):
+                for b in range(a if symmetric else 0, below.size):
                     front[i, place[below[b]]] += left[a, b]
                 front[i, height] += left[a, below.size]
-        stuck = _remove(front, width, pivots[begin:end])
+        stuck = _remove(front, width, symmetric, pivots[begin:end])
         if stuck >= 0 and (stuck < width - 1 or end < n):
             return begin + stuck
         _keep(front, width, blocks.bases[s], symmetric, lower, upper)
@@ -229,8 +229,11 @@ def _factor(
 
 
 @njit(cache=True, error_model="numpy")
-def _remove(front: Any, width: Any, pivots: Any) -> Any:
-    """Remove the first ``width`` states; their columns become shares. The last stuck one (pivot 0), or -1."""
+def _remove(front: Any, width: Any, symmetric: Any, pivots: Any) -> Any:
+    """Remove the first ``width`` states; their columns become shares. The last stuck one (pivot 0), or -1.
+
+    Of a symmetric front, only what is right of the diagonal is kept up to date.
+    """
     height = front.shape[0]
     stuck = -1
     for low in range(0, width, PANEL):
@@ -245,6 +248,14 @@ def _remove(front: Any, width: Any, pivots: Any) -> Any:
                 if k < width - 1:
                     return stuck
                 continue
+            if symmetric:
+                for i in range(k + 1, height):
+                    front[i, k] = front[k, i] / pivot
+                for i in range(k + 1, high):
+                    share = front[i, k]
+                    for j in range(i, height + 1):
+                        front[i, j] += share * front[k, j]
+                continue
             for i in range(k + 1, high):
                 share = front[i, k] / pivot
                 front[i, k] = share
@@ -256,18 +267,19 @@ def _remove(front: Any, width: Any, pivots: Any) -> Any:
                 for j in range(k + 1, high):
                     front[i, j] += share * front[k, j]
         if high < height:
-            _pass_on(front, low, high)
+            _pass_on(front, low, high, symmetric)
     return stuck
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _pass_on(front: Any, low: Any, high: Any) -> None:
+def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
     """Add the paths through the states low .. high - 1 to all later ones; in strips that stay in the fastest cache."""
     height = front.shape[0]
     for left in range(high, height + 1, STRIP):
         right = min(left + STRIP, height + 1)
+        last = min(right, height) if symmetric else height  # rows that reach right of the diagonal in this strip
         i = high
-        while i + 2 <= height:
+        while i + 2 <= last:
             one, two = front[i, left:right], front[i + 1, left:right]
             k = low
             while k + 4 <= high:
@@ -286,7 +298,7 @@ def _pass_on(front: Any, low: Any, high: Any) -> None:
                     two[j] += e * p[j]
                 k += 1
             i += 2
-        while i < height:
+        while i < last:
             one = front[i, left:right]
             for k in range(low, high):
                 a, p = front[i, k], front[k, left:right]

@@ -397,20 +397,19 @@ def _sample(indptr: Any, indices: Any, data: Any, u: Any, states: Any, uniforms:
 @njit(cache=True, error_model="numpy")
 def _power_step(
     indptr: Any, indices: Any, data: Any, g: Any, z: Any, scale: float, out: Any
-) -> tuple[float, float, float]:
-    lo, hi, smallest = np.inf, 0.0, np.inf
+) -> tuple[float, float, float, float]:
+    lo, hi, smallest, largest = np.inf, 0.0, np.inf, 0.0
     for x in range(z.size):
         s = 0.0
         for p in range(indptr[x], indptr[x + 1]):
             s += data[p] * z[indices[p]]
         s *= g[x]
         ratio = s / z[x]
-        lo = min(lo, ratio)
-        hi = max(hi, ratio)
+        lo, hi = min(lo, ratio), max(hi, ratio)
         s *= scale
         out[x] = s
-        smallest = min(smallest, s)
-    return lo, hi, smallest
+        smallest, largest = min(smallest, s), max(largest, s)
+    return lo, hi, smallest, largest
 
 
 @njit(cache=True, error_model="numpy")
@@ -419,8 +418,8 @@ def _power_walk(
     indices: Any,
     data: Any,
     g: Any,
-    z: Any,
-    out: Any,
+    start: Any,
+    spare: Any,
     second: Any,
     target: float,
     max_steps: int,
@@ -431,8 +430,10 @@ def _power_walk(
     scale, rate, gap = 1.0, 1.0, np.inf
     gap_before = np.inf
     steps, since = 0, 0
+    z, out = start, spare
+    largest = 1.0
     while steps < max_steps:
-        lo, hi, smallest = _power_step(indptr, indices, data, g, z, scale, out)
+        lo, hi, smallest, largest = _power_step(indptr, indices, data, g, z, scale, out)
         steps += 1
         since += 1
         gap, scale = np.log(hi / lo), 1.0 / np.sqrt(lo * hi)
@@ -440,23 +441,24 @@ def _power_walk(
             _power_step(indptr, indices, data, g, out, scale, second)
             steps += 1
             since += 1
-            smallest = np.inf
+            smallest, largest = np.inf, 0.0
             for x in range(z.size):
                 out[x] = (out[x] + second[x]) / 2
-                smallest = min(smallest, out[x])
-        largest = 0.0
-        for x in range(z.size):
-            largest = max(largest, out[x])
-        for x in range(z.size):
-            z[x] = out[x] / largest
-        smallest /= largest
-        if gap <= target or smallest < smallest_allowed:
+                smallest, largest = min(smallest, out[x]), max(largest, out[x])
+        z, out = out, z
+        if gap <= target or smallest < smallest_allowed * largest:
             break
+        if not 0.5 < largest < 2.0:  # so that z never leaves the floats
+            for x in range(z.size):
+                z[x] /= largest
+            largest = 1.0
         if since >= block:
             if gap_before < np.inf:
                 rate = (gap / gap_before) ** (1.0 / since)
                 averaging = averaging or gap > gap_before / 2
             gap_before, since = gap, 0
+    for x in range(z.size):
+        start[x] = z[x] / largest
     return steps, gap, rate, averaging
 
 

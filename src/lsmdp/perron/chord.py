@@ -51,6 +51,11 @@ class Factor:
     law: Floats  # mu_0
     rows: Floats  # what the rows were multiplied by
 
+    @property
+    def work(self) -> float:
+        """The cost to make it, relative to one of a chain that is not reversible."""
+        return 0.6 if self.factors.lower is self.factors.upper else 1.0
+
 
 def factor(problem: Problem, anchor: Floats) -> Factor | None:
     """The factor at this v, its shares in single precision; None where the chain is beyond it."""

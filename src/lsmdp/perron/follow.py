@@ -87,7 +87,7 @@ def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: 
         if found is not None:
             fresh = min(fresh or taken, taken)
             excess += taken - fresh + DOUBT * fresh
-            if excess * _step(problem) > problem.plan.work:
+            if excess * _step(problem) > made.work * problem.plan.work:
                 return Followed(*found, steps, found[0], 0, 0.0)
             return Followed(*found, steps, anchor, fresh, excess)
         if moved or anchor is v:
