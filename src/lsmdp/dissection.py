@@ -68,12 +68,12 @@ class Plan:
         """The reference state, which is never removed."""
         return int(self.order[-1])
 
-    @property
+    @cached_property
     def stored(self) -> int:
         """Numbers that one factor takes, the zeros of merged blocks included."""
         return 0 if self.blocks is None else int(self.blocks.bases[-1])
 
-    @property
+    @cached_property
     def work(self) -> float:
         """What a factorisation costs, in products with an entry of P; to gather and keep a number takes time too."""
         return GATHERING * self.stored + self.flops / 2
@@ -92,10 +92,10 @@ class Plan:
         return _inverse(self.order)
 
     @cached_property
-    def incoming(self) -> CSR:
-        """The transposed pattern of P; its data say where the entry stands in P."""
-        places = np.arange(self.P.nnz, dtype=self.P.indices.dtype)
-        return like(self.P, places).T.tocsr()
+    def incoming(self) -> tuple[Any, Any, Any]:
+        """(starts, states, places): the moves into each state, and where they stand in P."""
+        transposed = like(self.P, np.arange(self.P.nnz, dtype=self.P.indices.dtype)).T.tocsr()
+        return freeze(transposed).indptr, transposed.indices, transposed.data
 
     @cached_property
     def permuted(self) -> CSR:

@@ -115,7 +115,8 @@ def eliminate(
     blocks = plan.blocks
     if blocks is None:
         raise ConvergenceError("the elimination would fill in more entries than allowed; use another method.")
-    P, incoming, n = plan.P, plan.incoming, plan.order.size
+    P, n = plan.P, plan.order.size
+    incoming = (P.indptr, P.indices, P.indices) if symmetric else plan.incoming  # not read if symmetric
     lower = np.empty(plan.stored, dtype=np.float32 if single else np.float64)
     upper = lower if symmetric else np.empty_like(lower)
     pivots = np.empty(n)
@@ -124,9 +125,7 @@ def eliminate(
         P.indptr,
         P.indices,
         read_only(weights.view()),
-        incoming.indptr,
-        incoming.indices,
-        incoming.data,
+        *incoming,
         plan.order,
         plan.inverse,
         blocks,

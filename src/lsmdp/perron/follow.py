@@ -69,7 +69,7 @@ def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: 
     """The optimum for the cost c, certified within tol, from the v of a similar cost on."""
     problem = Problem(lmdp, c if lmdp.temperature == 1.0 else read_only(c / lmdp.temperature))
     goal, steps = 0.9 * tol / lmdp.temperature, 0
-    if not anchor.size or _steps(problem) > UNAIDED * ACCELERATED:
+    if not anchor.size or _steps(problem) > UNAIDED * ACCELERATED:  # dear: try without, and keep the anchor
         found, steps, left = _without_factor(problem, c, tol, v, goal, unaided=excess > 0.0)
         waited = excess + left if left else 0.0
         better = (lmdp.n <= SMALL or waited > PLANNING) and left > _steps(problem)
@@ -156,12 +156,12 @@ def _evaluation(lmdp: LMDP, c: Floats, v: Floats) -> kernels.Evaluation:
 
 def _step(problem: Problem) -> float:
     """Multiply-adds of a step with a factor: two triangles, a product with P, and several passes over the states."""
-    return float(2 * problem.plan.stored + 4 * problem.lmdp.nnz)
+    return float(2 * problem.plan.stored + 4 * problem.P.data.size)
 
 
 def _steps(problem: Problem) -> float:
     """Power steps that cost as much as a round with a factor; without end where there is no factor."""
-    return inf if problem.plan.blocks is None else USUAL * _step(problem) / problem.lmdp.nnz
+    return inf if problem.plan.blocks is None else USUAL * _step(problem) / problem.P.data.size
 
 
 def _factor(problem: Problem, anchor: Floats) -> chord.Factor | None:
