@@ -25,6 +25,7 @@ ORDER = (
     "kernels",
     "passes",
     "small",
+    "dissection",
     "elimination",
     "chain",
     "books",

@@ -135,6 +135,16 @@ class TestSolve:
         assert low <= content["average_cost"] <= high
         assert content["gap"] <= 1e-10
 
+    def test_explain_tells_what_the_solver_did(self, run: Run) -> None:
+        result = run("solve", "grid:30x30", "--cost", "hill", "--explain")
+        assert (result.exit_code, result.stderr) == (0, "")
+        for words in ("power: 20 steps", "Predicted cost, in products with P", "direct: "):
+            assert words in result.stdout
+        assert "Predicted cost" not in run("solve", "grid:30x30", "--cost", "hill").stdout
+        content = json.loads(run("solve", "grid:30x30", "--cost", "hill", "--explain", "--json").stdout)
+        assert set(content) == SOLVE_KEYS | {"story"}
+        assert content["story"][0].startswith("power: 20 steps")
+
     def test_a_constant_cost_is_the_average_cost(self, run: Run) -> None:
         content = json.loads(run("solve", "ring:7", "--cost", "uniform", "--json").stdout)
         assert content["bounds"][0] <= 0.5 <= content["bounds"][1]

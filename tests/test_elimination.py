@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from lsmdp import ConvergenceError, clusters, grid, random_graph, ring
-from lsmdp.elimination import eliminate, plan
+from lsmdp.elimination import eliminate, pinned, plan
 from lsmdp.model import LMDP
 
 
@@ -89,6 +89,35 @@ def test_any_state_can_be_the_reference() -> None:
         factors = eliminate(moved, P.data)
         np.testing.assert_allclose(factors.stationary(), mu, rtol=1e-13)
         assert factors.solve(np.arange(42) - mu @ np.arange(42))[state] == 0.0
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_chain_that_ends_in_one_state_tells_about_the_one_that_goes_on(name: str) -> None:
+    P = CHAINS[name]().P
+    n = P.shape[0]
+    mu = eliminate(plan(P), P.data).stationary()
+    for state in {0, n // 2, n - 1}:
+        factors, law = pinned(plan(P), P.data, state)
+        np.testing.assert_allclose(law, mu, rtol=1e-11)
+        b = np.arange(n) - mu @ np.arange(n)
+        d = factors.solve(b)
+        np.testing.assert_allclose(d - P @ d, b, rtol=0, atol=1e-8)  # d grows like 1e5 n here
+        assert abs(d[state]) <= 1e-8
+
+
+@pytest.mark.parametrize("side", [12, 70])
+def test_symmetric_weights_need_one_factor_and_may_keep_it_in_single_precision(side: int) -> None:
+    """Wide enough at 70 for a block to be updated in panels and strips."""
+    lmdp, rng = grid(side, side), np.random.default_rng(3)
+    assert lmdp.reversible_law is not None
+    flow = np.repeat(lmdp.reversible_law, np.diff(lmdp.P.indptr)) * lmdp.P.data
+    killing, b = rng.uniform(0, 1e-5, lmdp.n), rng.normal(size=lmdp.n)
+    both = eliminate(plan(lmdp.P), flow, killing).solve(b)
+    np.testing.assert_allclose(eliminate(plan(lmdp.P), flow, killing, symmetric=True).solve(b), both, rtol=1e-9)
+    single = eliminate(plan(lmdp.P), flow, killing, symmetric=True, single=True)
+    assert single.lower is single.upper
+    assert single.lower.dtype == np.float32
+    assert np.abs(single.solve(b) - both).max() <= 1e-4 * np.abs(both).max()
 
 
 @pytest.mark.parametrize("last", [0, 199])

@@ -9,100 +9,44 @@ path i -> k -> j straight from i to j,
 
 where the pivot s_k is a sum of what is left, not a difference of nearly equal numbers. All quantities stay
 non-negative and each is accurate to a few units in the last place per operation, however small the
-entries of A (Alfa, Xue and Ye, 2002). Three problems share the factors:
+entries of A (Alfa, Xue and Ye, 2002). With the shares L[i, k] = A[i, k] / s_k and U[k, j] = A[k, j] / s_k at the time
+when k was removed, M = (I - L) S (I - U). Several problems share the factors:
 
-- the stationary law of a chain (e = 0):          mu M = 0;
+- the stationary law of a chain (e = 0):          mu M = 0, that is mu = mu L with the last state free;
 - the Poisson equation of policy evaluation:      M d = b with mu.b = 0 and d = 0 at the last state;
 - first passage and inverse iteration (e > 0):    M u = b; b >= 0 gives u >= 0, to full relative accuracy.
 
-The order of elimination comes from nested dissection (George, 1973): a level of a breadth-first search cuts the
-graph in two, its states are removed last, and the halves are treated alike. The fill is counted before
-any number is computed, so that a caller can decline: low on roads and grids, hopeless on random graphs.
+A chain that is killed in one state p only, M = I - Q + 1_p 1_p', solves the first two as well with any p as the
+reference: multiplying M d = b by mu gives mu(p) d(p) = mu.b, so that mu.b = 0 makes d(p) = 0 and (I - Q) d = b; and
+y M = 1_p' is solved by y = mu / mu(p). So p can be where the chain lives, whatever the order of elimination.
+
+If A is symmetric then U is the transpose of L, and one array does for both.
+
+The removal goes block by block (dissection.py; Duff and Reid's multifrontal method, 1983): what is left of A among the
+states that a block touches is one dense array, with the killing rates as its last column, and all sums are of
+non-negative numbers in blocks as they are one by one. The products are not left to BLAS, whose threads would make the
+last bits depend on the machine.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
-from scipy import sparse
 
-from lsmdp.arrays import CSR, Floats, like, read_only
+from lsmdp.arrays import Floats, read_only
+from lsmdp.dissection import Blocks, Indices, Offsets, Plan, plan
 from lsmdp.errors import ConvergenceError
 
-Indices = npt.NDArray[np.int32]
-LEAF = 48  # parts of at most this many states are not cut again
+__all__ = ["Elimination", "Plan", "eliminate", "pinned", "plan"]
 
+PANEL = 32  # states of a block that are removed before the rest of it is updated,
+STRIP = 96  # so many columns at a time
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """An order of elimination for one sparsity pattern, and the fill that it causes.
-
-    ``entries`` counts the strictly upper factor; the two factors together take 20 bytes for each. It is None where
-    counting stopped at the limit: then the pattern cannot be eliminated here.
-    """
-
-    P: CSR
-    symmetric: CSR  # the pattern of P and its transpose together
-    order: Indices  # order[i] = the state that is removed i-th; the last one is the reference
-    pattern: tuple[Indices, Indices]  # the symmetrised pattern below the diagonal, in elimination order
-    parent: Indices
-    counts: Indices
-    entries: int | None
-    flops: float
-
-    @property
-    def last(self) -> int:
-        """The reference state, which is never removed."""
-        return int(self.order[-1])
-
-    @cached_property
-    def starts(self) -> npt.NDArray[np.int64]:
-        """Where each row of the upper factor begins."""
-        return np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
-
-    @cached_property
-    def inverse(self) -> Indices:
-        """inverse[x] = when state x is removed."""
-        return _inverse(self.order)
-
-    def with_last(self, state: int) -> Plan:
-        """The same order, but with ``state`` as the reference."""
-        if state == self.last:
-            return self
-        order = np.append(self.order[self.order != state], np.int32(state))
-        return _analyse(self.P, self.symmetric, order, limit=np.iinfo(np.int64).max)
-
-
-def plan(P: CSR, limit: int = 300_000_000) -> Plan:
-    """Find a good order of elimination for the pattern of P and count its fill, up to ``limit`` entries."""
-    symmetric = _symmetric_pattern(P)
-    order = _dissect(symmetric.indptr, symmetric.indices, LEAF)
-    return _analyse(P, symmetric, order, limit)
-
-
-def _inverse(order: Indices) -> Indices:
-    inverse = np.empty_like(order)
-    inverse[order] = np.arange(order.size, dtype=np.int32)
-    return inverse
-
-
-def _symmetric_pattern(P: CSR) -> CSR:
-    ones = like(P, np.ones(P.nnz, dtype=np.int8))
-    both = sparse.csr_array(ones + ones.T)
-    both.sort_indices()
-    return both
-
-
-def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:
-    lower = _lower_pattern(symmetric.indptr, symmetric.indices, order, _inverse(order))
-    parent, counts, entries = _count_fill(lower[0], lower[1], limit)
-    flops = float(np.square(counts.astype(np.float64)).sum())
-    return Plan(P, symmetric, order, lower, parent, counts, None if entries > limit else int(entries), flops)
+Shares = npt.NDArray[Any]  # of one float type or another
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,59 +54,100 @@ class Elimination:
     """The factors of one chain, ready for solves."""
 
     order: Indices
-    starts: npt.NDArray[np.int64]
-    columns: npt.NDArray[np.uint32]
-    upper: Floats  # upper[p] = weight from row k to columns[p] when k was removed
-    lower: Floats  # lower[p] = weight from columns[p] to k at that time, divided by the pivot of k
+    blocks: Blocks
+    lower: Shares  # L[i, k], laid out by k
+    upper: Shares  # U[k, j], laid out by k; the same array where A is symmetric
     pivots: Floats
     killed: bool
 
     def stationary(self) -> Floats:
         """The stationary law mu of the chain (only where nothing is killed); a ConvergenceError where floats end."""
-        law = np.empty(self.order.size)
-        law[self.order] = _left_null(self.starts, self.columns, self.lower)
+        law = np.zeros(self.order.size)
+        law[-1] = 1.0
+        backward(self.blocks, self.lower, law, 1e150)
+        return self._law(law)
+
+    def visits(self, start: Floats) -> Floats:
+        """y with y M = start, up to a factor, as a law: how often each state is met from ``start`` until the end."""
+        y = start[self.order]
+        forward(self.blocks, self.upper, y)
+        y /= self.pivots
+        backward(self.blocks, self.lower, y, 1e150)
+        return self._law(y)
+
+    def _law(self, law: Floats) -> Floats:
+        out = np.empty_like(law)
         total = law.sum()
         if not np.isfinite(total):
             raise ConvergenceError("the stationary law is beyond float64: some states are left too rarely.")
-        return np.asarray(law / total)
+        out[self.order] = law / total
+        return out
+
+    def by_state(self) -> tuple[Offsets, npt.NDArray[np.uint32], Shares]:
+        """(starts, columns, lower): the shares of each removed state in a piece, with the later states they are of."""
+        starts, columns = np.zeros(self.order.size + 1, dtype=np.int64), np.empty(self.lower.size, dtype=np.uint32)
+        lower = np.empty_like(self.lower)
+        _spread(self.blocks, self.lower, starts, columns, lower)
+        return starts, columns, lower
 
     def solve(self, b: Floats) -> Floats:
         """u with M u = b. Without killing, the last state's equation is dropped and u is 0 there."""
-        u = np.empty(self.order.size)
-        u[self.order] = _solve(
-            self.starts, self.columns, self.upper, self.lower, self.pivots, self.killed, b[self.order]
-        )
-        return u
+        u = b[self.order]
+        forward(self.blocks, self.lower, u)
+        if self.killed:
+            u /= self.pivots
+        else:
+            u[:-1] /= self.pivots[:-1]
+            u[-1] = 0.0
+        backward(self.blocks, self.upper, u, np.inf)
+        out = np.empty_like(u)
+        out[self.order] = u
+        return out
 
 
-def eliminate(plan: Plan, weights: Floats, killing: Floats | None = None) -> Elimination:
-    """Factor M for the weights (aligned with ``plan.P``; its diagonal is ignored) and the killing rates."""
-    if plan.entries is None:
+def eliminate(
+    plan: Plan, weights: Floats, killing: Floats | None = None, *, symmetric: bool = False, single: bool = False
+) -> Elimination:
+    """Factor M for the weights (aligned with ``plan.P``; its diagonal is ignored) and the killing rates.
+
+    ``symmetric`` weights need one array of shares only, and ``single`` keeps the shares in single precision.
+    """
+    blocks = plan.blocks
+    if blocks is None:
         raise ConvergenceError("the elimination would fill in more entries than allowed; use another method.")
-    P, n, starts = plan.P, plan.order.size, plan.starts
-    columns = np.empty(plan.entries, dtype=np.uint32)
-    upper, lower = np.empty(plan.entries), np.empty(plan.entries)
+    P, n = plan.P, plan.order.size
+    incoming = (P.indptr, P.indices, P.indices) if symmetric else plan.incoming  # not read if symmetric
+    lower = np.empty(plan.stored, dtype=np.float32 if single else np.float64)
+    upper = lower if symmetric else np.empty_like(lower)
     pivots = np.empty(n)
     rates = np.zeros(n) if killing is None else killing[plan.order]
     stuck = _factor(
         P.indptr,
         P.indices,
         read_only(weights.view()),
+        *incoming,
         plan.order,
         plan.inverse,
-        *plan.pattern,
-        plan.parent,
-        starts,
+        blocks,
         rates,
-        columns,
-        upper,
+        np.empty(plan.stack),
+        symmetric,
         lower,
+        upper,
         pivots,
     )
     if stuck >= 0:
         state = int(plan.order[stuck])
         raise ConvergenceError(f"state {state} cannot leave the states that were removed before it (underflow).")
-    return Elimination(plan.order, starts, columns, upper, lower, pivots, killing is not None)
+    return Elimination(plan.order, blocks, lower, upper, pivots, killing is not None)
+
+
+def pinned(plan: Plan, weights: Floats, state: int, *, single: bool = False) -> tuple[Elimination, Floats]:
+    """The chain that ends in one state (at rate 1), and the stationary law of the one that goes on."""
+    end = np.zeros(plan.order.size)
+    end[state] = 1.0
+    factors = eliminate(plan, weights, end, single=single)
+    return factors, factors.visits(end)
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -170,302 +155,292 @@ def eliminate(plan: Plan, weights: Floats, killing: Floats | None = None) -> Eli
 
 
 @njit(cache=True, error_model="numpy")
-def _bfs(indptr: Any, indices: Any, part: Any, mark: Any, root: Any, queue: Any, level: Any) -> Any:
-    """Breadth-first search from root inside its part; fills queue and level; returns how many were reached."""
-    here = part[root]
-    head, tail = 0, 1
-    queue[0] = root
-    level[root] = 0
-    part[root] = mark
-    while head < tail:
-        x = queue[head]
-        head += 1
-        for p in range(indptr[x], indptr[x + 1]):
-            y = indices[p]
-            if part[y] == here:
-                part[y] = mark
-                level[y] = level[x] + 1
-                queue[tail] = y
-                tail += 1
-    return tail
-
-
-@njit(cache=True, error_model="numpy")
-def _dissect(indptr: Any, indices: Any, leaf: Any) -> Any:
-    """Nested dissection: an order in which separators come after what they separate."""
-    n = indptr.size - 1
-    order = np.empty(n, dtype=np.int32)
-    for i in range(n):
-        order[i] = i
-    part = np.zeros(n, dtype=np.int32)
-    level = np.zeros(n, dtype=np.int32)
-    queue = np.empty(n, dtype=np.int32)
-    spare = np.empty(n, dtype=np.int32)
-    sizes = np.zeros(n + 1, dtype=np.int64)
-    todo = np.empty(4 * n + 4, dtype=np.int64)  # a stack of pairs (low, high)
-    todo[0], todo[1], depth = 0, n, 2
-    fresh = 1
-    while depth > 0:
-        depth -= 2
-        low, high = todo[depth], todo[depth + 1]
-        size = high - low
-        if size <= leaf:
-            continue
-        reached = _bfs(indptr, indices, part, fresh, order[low], queue, level)
-        fresh += 1
-        if reached < size:  # several components: the reached one first, then the others
-            others = 0
-            for i in range(low, high):
-                if part[order[i]] != fresh - 1:
-                    spare[others] = order[i]
-                    others += 1
-            for i in range(reached):
-                order[low + i] = queue[i]
-            for i in range(others):
-                order[low + reached + i] = spare[i]
-            todo[depth], todo[depth + 1] = low, low + reached
-            todo[depth + 2], todo[depth + 3] = low + reached, high
-            depth += 4
-            continue
-        _bfs(indptr, indices, part, fresh, queue[reached - 1], queue, level)  # from a far end
-        fresh += 1
-        cut = _thin_level(queue, level, size, sizes)
-        left, right, middle = _split(indptr, indices, part, fresh - 1, queue, level, size, cut, order, low, spare)
-        if middle == 0:
-            continue
-        for i in range(low, low + left):
-            part[order[i]] = fresh
-        for i in range(low + left, low + left + right):
-            part[order[i]] = fresh + 1
-        for i in range(low + left + right, high):
-            part[order[i]] = -1
-        fresh += 2
-        todo[depth], todo[depth + 1] = low, low + left
-        todo[depth + 2], todo[depth + 3] = low + left, low + left + right
-        depth += 4
-    return order
-
-
-@njit(cache=True, error_model="numpy")
-def _thin_level(queue: Any, level: Any, size: Any, sizes: Any) -> Any:
-    """The thinnest level that leaves a third on either side, or else the one that holds the median; -1 if too few."""
-    levels = level[queue[size - 1]] + 1
-    if levels < 3:
-        return -1
-    for k in range(levels):
-        sizes[k] = 0
-    for i in range(size):
-        sizes[level[queue[i]]] += 1
-    before, best, cut = 0, size + 1, -1
-    for k in range(levels - 1):
-        rest = size - sizes[k]
-        if k > 0 and 3 * before >= rest and 3 * (rest - before) >= rest and sizes[k] < best:
-            best, cut = sizes[k], k
-        before += sizes[k]
-    before = 0
-    for k in range(levels):
-        before += sizes[k]
-        if cut < 0 and 2 * before >= size:
-            cut = min(max(k, 1), levels - 2)
-    return cut
-
-
-@njit(cache=True, error_model="numpy")
-def _split(
-    indptr: Any,
-    indices: Any,
-    part: Any,
-    mark: Any,
-    queue: Any,
-    level: Any,
-    size: Any,
-    cut: Any,
-    order: Any,
-    low: Any,
-    spare: Any,
-) -> Any:
-    """Write one side, the other side and the separator to order[low:]; only states that touch beyond separate."""
-    left, right, middle = 0, 0, 0
-    for i in range(size):
-        x = queue[i]
-        touches = False
-        if level[x] == cut:
-            for p in range(indptr[x], indptr[x + 1]):
-                y = indices[p]
-                if part[y] == mark and level[y] == cut + 1:
-                    touches = True
-        if cut < 0 or level[x] < cut or (level[x] == cut and not touches):
-            order[low + left] = x
-            left += 1
-        elif touches:
-            middle += 1
-            spare[size - middle] = x
-        else:
-            spare[right] = x
-            right += 1
-    for i in range(right):
-        order[low + left + i] = spare[i]
-    for i in range(middle):
-        order[low + left + right + i] = spare[size - 1 - i]
-    return left, right, middle
-
-
-@njit(cache=True, error_model="numpy")
-def _lower_pattern(indptr: Any, indices: Any, order: Any, inverse: Any) -> Any:
-    """The strictly lower triangle of a symmetric pattern in a new order, as (starts, columns)."""
-    n = order.size
-    starts = np.zeros(n + 1, dtype=np.int32)
-    for i in range(n):
-        x = order[i]
-        count = 0
-        for p in range(indptr[x], indptr[x + 1]):
-            if inverse[indices[p]] < i:
-                count += 1
-        starts[i + 1] = starts[i] + count
-    columns = np.empty(starts[n], dtype=np.int32)
-    for i in range(n):
-        x = order[i]
-        at = starts[i]
-        for p in range(indptr[x], indptr[x + 1]):
-            k = inverse[indices[p]]
-            if k < i:
-                columns[at] = k
-                at += 1
-    return starts, columns
-
-
-@njit(cache=True, error_model="numpy")
-def _count_fill(starts: Any, columns: Any, limit: Any) -> Any:
-    """Elimination tree, entries a column of the factor, and their sum (or more than limit)."""
-    n = starts.size - 1
-    parent = np.full(n, -1, dtype=np.int32)
-    seen = np.full(n, -1, dtype=np.int32)
-    counts = np.zeros(n, dtype=np.int32)
-    total = np.int64(0)
-    for i in range(n):
-        seen[i] = i
-        for p in range(starts[i], starts[i + 1]):
-            k = columns[p]
-            while seen[k] != i:
-                if parent[k] < 0:
-                    parent[k] = i
-                counts[k] += 1
-                total += 1
-                seen[k] = i
-                k = parent[k]
-        if total > limit:
-            break
-    return parent, counts, total
-
-
-@njit(cache=True, error_model="numpy")
 def _factor(
     indptr: Any,
     indices: Any,
     weights: Any,
+    in_starts: Any,
+    in_states: Any,
+    in_places: Any,
     order: Any,
     inverse: Any,
-    pattern_starts: Any,
-    pattern_columns: Any,
-    parent: Any,
-    starts: Any,
+    blocks: Any,
     killing: Any,
-    columns: Any,
-    upper: Any,
+    stack: Any,
+    symmetric: Any,
     lower: Any,
+    upper: Any,
     pivots: Any,
 ) -> Any:
-    """Row by row: scatter a row of A, remove its earlier states in order, keep the rest. Returns a stuck row or -1."""
-    n = order.size
-    row = np.zeros(n)
-    seen = np.full(n, -1, dtype=np.int32)
-    stack = np.empty(n, dtype=np.int32)
-    filled = np.empty(n, dtype=np.int64)  # next free place of each row of the upper factor's pattern
-    for k in range(n):  # the pattern first, so that a row can be gathered when it is finished
-        filled[k] = starts[k]
-        seen[k] = k
-        for p in range(pattern_starts[k], pattern_starts[k + 1]):
-            j = pattern_columns[p]
-            while seen[j] != k:
-                columns[filled[j]] = k
-                filled[j] += 1
-                seen[j] = k
-                j = parent[j]
-    for k in range(n):
-        filled[k], seen[k] = starts[k], -1
-    for i in range(n):
-        x = order[i]
-        for p in range(indptr[x], indptr[x + 1]):
-            row[inverse[indices[p]]] += weights[p]
-        row[i] = 0.0
-        seen[i] = i
-        top = n
-        for p in range(pattern_starts[i], pattern_starts[i + 1]):  # earlier states in topological order
-            k = pattern_columns[p]
-            length = 0
-            while seen[k] != i:
-                stack[length] = k
-                length += 1
-                seen[k] = i
-                k = parent[k]
-            while length > 0:
-                length -= 1
-                top -= 1
-                stack[top] = stack[length]
-        killed = killing[i]
-        for q in range(top, n):
-            k = stack[q]
-            share = row[k] / pivots[k]
-            row[k] = 0.0
-            lower[filled[k]] = share
-            filled[k] += 1
-            if share != 0.0:
-                killed += share * killing[k]
-                for p in range(starts[k], starts[k + 1]):
-                    row[columns[p]] += share * upper[p]
-        row[i] = 0.0
-        pivot = killed
-        for p in range(starts[i], starts[i + 1]):
-            j = columns[p]
-            upper[p] = row[j]
-            pivot += row[j]
-            row[j] = 0.0
-        killing[i] = killed
-        pivots[i] = pivot
-        if pivot == 0.0 and i < n - 1:
-            return i
+    """Block by block: gather what is left among its states, remove its own, keep the rest for the parent."""
+    n, total = order.size, blocks.first.size - 1
+    tallest = 0
+    for s in range(total):
+        height = blocks.first[s + 1] - blocks.first[s] + blocks.starts[s + 1] - blocks.starts[s]
+        tallest = max(tallest, height)
+    space = np.empty(tallest * (tallest + 1))
+    place = np.empty(n, dtype=np.int64)  # of a state within the present block
+    done = np.empty(total, dtype=np.int64)  # blocks that wait on the stack
+    waiting, top = 0, np.int64(0)
+    for s in range(total):
+        begin, end = blocks.first[s], blocks.first[s + 1]
+        rows = blocks.rows[blocks.starts[s] : blocks.starts[s + 1]]
+        width, height = end - begin, end - begin + rows.size
+        front = space[: height * (height + 1)].reshape((height, height + 1))
+        front[:] = 0.0
+        for k in range(begin, end):
+            place[k] = k - begin
+        for i in range(rows.size):
+            place[rows[i]] = width + i
+        for k in range(begin, end):
+            x = order[k]
+            front[k - begin, height] = killing[k]
+            for p in range(indptr[x], indptr[x + 1]):
+                j = inverse[indices[p]]
+                if j >= begin:
+                    front[k - begin, place[j]] += weights[p]
+            for p in range(in_starts[x], in_starts[x + 1]):
+                i = inverse[in_states[p]]
+                if i >= end and not symmetric:
+                    front[place[i], k - begin] += weights[in_places[p]]
+        while waiting > 0 and blocks.parent[done[waiting - 1]] == s:
+            waiting -= 1
+            c = done[waiting]
+            below = blocks.rows[blocks.starts[c] : blocks.starts[c + 1]]
+            top -= below.size * (below.size + 1)
+            left = stack[top : top + below.size * (below.size + 1)].reshape((below.size, below.size + 1))
+            for a in range(below.size):
+                i = place[below[a]]
+                for b in range(a if symmetric else 0, below.size):
+                    front[i, place[below[b]]] += left[a, b]
+                front[i, height] += left[a, below.size]
+        stuck = _remove(front, width, symmetric, pivots[begin:end])
+        if stuck >= 0 and (stuck < width - 1 or end < n):
+            return begin + stuck
+        _keep(front, width, blocks.bases[s], symmetric, lower, upper)
+        if blocks.parent[s] >= 0:
+            left = stack[top : top + rows.size * (rows.size + 1)].reshape((rows.size, rows.size + 1))
+            left[:] = front[width:, width:]
+            top += rows.size * (rows.size + 1)
+            done[waiting] = s
+            waiting += 1
     return -1
 
 
 @njit(cache=True, error_model="numpy")
-def _left_null(starts: Any, columns: Any, lower: Any) -> Any:
-    """Back substitution mu_k = sum_{i after k} mu_i A[i, k] / s_k, rescaled before anything overflows."""
-    n = starts.size - 1
-    law = np.empty(n)
-    law[n - 1] = 1.0
-    for k in range(n - 2, -1, -1):
-        mass = 0.0
-        for p in range(starts[k], starts[k + 1]):
-            mass += law[columns[p]] * lower[p]
-        law[k] = mass
-        if mass > 1e150:
-            for i in range(k, n):
-                law[i] *= 1e-150
-    return law
+def _remove(front: Any, width: Any, symmetric: Any, pivots: Any) -> Any:
+    """Remove the first ``width`` states; their columns become shares. The last stuck one (pivot 0), or -1.
+
+    Of a symmetric front, only what is right of the diagonal is kept up to date.
+    """
+    height = front.shape[0]
+    stuck = -1
+    for low in range(0, width, PANEL):
+        high = min(low + PANEL, width)
+        for k in range(low, high):
+            pivot = 0.0
+            for j in range(k + 1, height + 1):
+                pivot += front[k, j]
+            pivots[k] = pivot
+            if pivot == 0.0:
+                stuck = k
+                if k < width - 1:
+                    return stuck
+                continue
+            if symmetric:
+                for i in range(k + 1, height):
+                    front[i, k] = front[k, i] / pivot
+                for i in range(k + 1, high):
+                    share = front[i, k]
+                    for j in range(i, height + 1):
+                        front[i, j] += share * front[k, j]
+                continue
+            for i in range(k + 1, high):
+                share = front[i, k] / pivot
+                front[i, k] = share
+                for j in range(k + 1, height + 1):
+                    front[i, j] += share * front[k, j]
+            for i in range(high, height):
+                share = front[i, k] / pivot
+                front[i, k] = share
+                for j in range(k + 1, high):
+                    front[i, j] += share * front[k, j]
+        if high < height:
+            _pass_on(front, low, high, symmetric)
+    return stuck
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
+    """Add the paths through the states low .. high - 1 to all later ones; in strips that stay in the fastest cache."""
+    height = front.shape[0]
+    for left in range(high, height + 1, STRIP):
+        right = min(left + STRIP, height + 1)
+        last = min(right, height) if symmetric else height  # rows that reach right of the diagonal in this strip
+        i = high
+        while i + 2 <= last:
+            one, two = front[i, left:right], front[i + 1, left:right]
+            k = low
+            while k + 4 <= high:
+                a, b, c, d = front[i, k], front[i, k + 1], front[i, k + 2], front[i, k + 3]
+                e, f, g, h = front[i + 1, k], front[i + 1, k + 1], front[i + 1, k + 2], front[i + 1, k + 3]
+                p, q = front[k, left:right], front[k + 1, left:right]
+                r, s = front[k + 2, left:right], front[k + 3, left:right]
+                for j in range(right - left):
+                    one[j] += (a * p[j] + b * q[j]) + (c * r[j] + d * s[j])
+                    two[j] += (e * p[j] + f * q[j]) + (g * r[j] + h * s[j])
+                k += 4
+            while k < high:
+                a, e, p = front[i, k], front[i + 1, k], front[k, left:right]
+                for j in range(right - left):
+                    one[j] += a * p[j]
+                    two[j] += e * p[j]
+                k += 1
+            i += 2
+        while i < last:
+            one = front[i, left:right]
+            for k in range(low, high):
+                a, p = front[i, k], front[k, left:right]
+                for j in range(right - left):
+                    one[j] += a * p[j]
+            i += 1
 
 
 @njit(cache=True, error_model="numpy")
-def _solve(starts: Any, columns: Any, upper: Any, lower: Any, pivots: Any, killed: Any, u: Any) -> Any:
-    n = starts.size - 1
-    for k in range(n):
-        uk = u[k]
-        if uk != 0.0:
-            for p in range(starts[k], starts[k + 1]):
-                u[columns[p]] += lower[p] * uk
-    u[n - 1] = u[n - 1] / pivots[n - 1] if killed else 0.0
-    for k in range(n - 2, -1, -1):
-        value = u[k]
-        for p in range(starts[k], starts[k + 1]):
-            value += upper[p] * u[columns[p]]
-        u[k] = value / pivots[k]
-    return u
+def _keep(front: Any, width: Any, base: Any, symmetric: Any, lower: Any, upper: Any) -> None:
+    """Write the shares of one block: its triangle, then its rectangle."""
+    height = front.shape[0]
+    at = base
+    for k in range(width):
+        for i in range(k + 1, width):
+            lower[at] = front[i, k]
+            at += 1
+    for k in range(width):
+        for i in range(width, height):
+            lower[at] = front[i, k]
+            at += 1
+    if symmetric:
+        return
+    at = base
+    rectangle = base + width * (width - 1) // 2
+    for k in range(width):
+        pivot = 0.0
+        for j in range(k + 1, height + 1):
+            pivot += front[k, j]
+        for j in range(k + 1, width):
+            upper[at] = front[k, j] / pivot
+            at += 1
+        for j in range(width, height):
+            upper[rectangle] = front[k, j] / pivot
+            rectangle += 1
+
+
+@njit(cache=True, error_model="numpy")
+def _spread(blocks: Any, shares: Any, out_starts: Any, columns: Any, lower: Any) -> None:
+    first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
+    at = 0
+    for s in range(first.size - 1):
+        begin, end, triangle = first[s], first[s + 1], bases[s]
+        width = end - begin
+        rectangle = triangle + width * (width - 1) // 2
+        for k in range(begin, end):
+            for i in range(k + 1, end):
+                columns[at], lower[at] = i, shares[triangle]
+                triangle += 1
+                at += 1
+            for p in range(starts[s], starts[s + 1]):
+                columns[at], lower[at] = rows[p], shares[rectangle]
+                rectangle += 1
+                at += 1
+            out_starts[k + 1] = at
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def forward(blocks: Any, shares: Any, b: Any) -> None:
+    """b <- (I - L)^{-1} b in place, in the order of elimination: each removed state hands its load on."""
+    first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
+    load = np.empty(b.size)
+    one, four = np.uint64(1), np.uint64(4)  # unsigned: no check for indices from the end
+    for s in range(first.size - 1):
+        begin, end, row = np.uint64(first[s]), np.uint64(first[s + 1]), np.uint64(starts[s])
+        tall, at = np.uint64(starts[s + 1]) - row, np.uint64(bases[s])
+        for state in range(begin, end):
+            for i in range(state + one, end):
+                b[i] += shares[at] * b[state]
+                at += one
+        if tall == 0:
+            continue
+        for i in range(tall):
+            load[i] = 0.0
+        k = begin
+        while k + four <= end:
+            b0, b1, b2, b3 = b[k], b[k + one], b[k + one + one], b[k + one + one + one]
+            at1, at2 = at + tall, at + tall + tall
+            at3 = at2 + tall
+            for i in range(tall):
+                load[i] += (shares[at + i] * b0 + shares[at1 + i] * b1) + (shares[at2 + i] * b2 + shares[at3 + i] * b3)
+            at = at3 + tall
+            k += four
+        while k < end:
+            b0 = b[k]
+            for i in range(tall):
+                load[i] += shares[at + i] * b0
+            at += tall
+            k += one
+        for i in range(tall):
+            b[rows[row + i]] += load[i]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def backward(blocks: Any, shares: Any, x: Any, largest: Any) -> None:
+    """x <- (I - U)^{-1} x in place: each removed state takes the mean of those it led to.
+
+    All of x is scaled down whenever an entry exceeds ``largest``.
+    """
+    first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
+    reached = np.empty(x.size)
+    one, four = np.uint64(1), np.uint64(4)
+    for s in range(first.size - 2, -1, -1):
+        begin, end, row = np.uint64(first[s]), np.uint64(first[s + 1]), np.uint64(starts[s])
+        width, tall = end - begin, np.uint64(starts[s + 1]) - row
+        for i in range(tall):
+            reached[i] = x[rows[row + i]]
+        corner = np.uint64(bases[s]) + width * (width - one) // np.uint64(2)
+        at, k = corner, begin
+        while k + four <= end:
+            at1, at2 = at + tall, at + tall + tall
+            at3 = at2 + tall
+            x0, x1, x2, x3 = 0.0, 0.0, 0.0, 0.0
+            for i in range(tall):
+                x0 += shares[at + i] * reached[i]
+                x1 += shares[at1 + i] * reached[i]
+                x2 += shares[at2 + i] * reached[i]
+                x3 += shares[at3 + i] * reached[i]
+            x[k] += x0
+            x[k + one] += x1
+            x[k + one + one] += x2
+            x[k + one + one + one] += x3
+            at = at3 + tall
+            k += four
+        while k < end:
+            x0 = 0.0
+            for i in range(tall):
+                x0 += shares[at + i] * reached[i]
+            x[k] += x0
+            at += tall
+            k += one
+        at = corner
+        for back in range(one, width):
+            k = end - one - back
+            at -= back
+            value = 0.0
+            for i in range(back):
+                value += shares[at + i] * x[k + one + i]
+            x[k] += value
+        if largest < np.inf:
+            high = 0.0
+            for i in range(begin, end):
+                high = max(high, x[i])
+            if high > largest:
+                for i in range(x.size):
+                    x[i] /= largest

@@ -158,7 +158,7 @@ def _reduced(plan: elimination.Plan) -> Floats:
         except ConvergenceError:
             continue
         if factors.pivots[:-1].min(initial=1.0) >= LEAST_PIVOT:
-            return _back(factors.order, factors.starts, factors.columns, factors.lower)
+            return _back(factors.order, *factors.by_state())
     raise _stuck(P)
 
 

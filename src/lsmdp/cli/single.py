@@ -34,6 +34,7 @@ COST_NAMES = listing("Costs by name", COSTS)
 
 Cost = Annotated[str, typer.Option("--cost", metavar="COST", help=COST_HELP, show_default=False)]
 Tol = Annotated[float, typer.Option("--tol", help="The width of the certificate to reach.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Say what the solver measured, chose and did.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Write v, mu and the policy to this .npz file.")]
 
 
@@ -67,6 +68,7 @@ def solve(
     tol: Tol = 1e-10,
     temperature: Temperature = 1.0,
     out: Out = None,
+    explain: Explain = False,
     normalise: Normalise = False,
     largest_class: LargestClass = False,
     teleport: Teleport = 0.0,
@@ -92,16 +94,16 @@ def solve(
             solution = solve_model(lmdp, read_cost(cost, lmdp), tol=tol)
         except ConvergenceError as failure:
             if failure.solution is not None:
-                _show(failure.solution, as_json)
+                _show(failure.solution, as_json, explain=explain)
             raise
         if out is not None:
             _save(out, solution)
-        _show(solution, as_json, out)
+        _show(solution, as_json, out, explain=explain)
 
 
-def _show(solution: Solution, as_json: bool, out: Path | None = None) -> None:
+def _show(solution: Solution, as_json: bool, out: Path | None = None, *, explain: bool = False) -> None:
     if as_json:
-        return print_json(solution.to_dict())
+        return print_json(solution.to_dict() | ({"story": list(solution.story)} if explain else {}))
     from rich.console import Console
 
     from lsmdp.terminal import pictures, solution_table
@@ -110,6 +112,8 @@ def _show(solution: Solution, as_json: bool, out: Path | None = None) -> None:
     console.print(solution_table(solution))
     if solution.lmdp.grid_shape is not None:
         console.print(pictures(console, solution.lmdp, {"value v": solution.v}))
+    if explain:
+        console.print(*solution.story, sep="\n", markup=False, soft_wrap=True)
     if out is not None:
         console.print(f"v, mu and the policy are in {out}", markup=False, soft_wrap=True)
 

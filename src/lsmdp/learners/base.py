@@ -18,7 +18,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.model import LMDP
-from lsmdp.perron import solve
+from lsmdp.perron import NOWHERE, Followed, follow
 from lsmdp.policy import Policy
 
 State = Any  # a NamedTuple of arrays and numbers, a type of each learner's own
@@ -52,13 +52,8 @@ class Learner(Protocol):
         """What is known of the policy that was played between these two states."""
 
 
-class Lead(NamedTuple):
-    """A leader: the value function that solves some cost, with the bounds that it proves (in units of the cost)."""
-
-    v: Floats
-    lo: float
-    hi: float
-    steps: int
+# A leader: the v that solves some cost, its bounds in units of the cost, and where the solver begins next time.
+Lead = Followed
 
 
 class LeaderBase:
@@ -73,15 +68,14 @@ class LeaderBase:
         return Report(before.lo, before.hi, after.steps)
 
 
-def lead(lmdp: LMDP, c: Floats, v: Floats, tol: float) -> Lead:
-    """The optimum for the cost c, certified within tol, from the value function v on."""
-    solution = solve(lmdp, c, tol=tol, start=v)
-    return Lead(solution.v, *solution.bounds, solution.iterations)
+def lead(lmdp: LMDP, c: Floats, state: State, tol: float) -> Lead:
+    """The optimum for the cost c, certified within tol, from the leader that is in this state on."""
+    return follow(lmdp, c, tol, state.v, state.anchor, state.fresh, state.excess)
 
 
 def passive_lead(lmdp: LMDP) -> Lead:
     """The optimum for the zero cost: do nothing, pay nothing."""
-    return Lead(np.zeros(lmdp.n), 0.0, 0.0, 0)
+    return Lead(np.zeros(lmdp.n), 0.0, 0.0, 0, NOWHERE, 0, 0.0)
 
 
 def pack(state: State) -> dict[str, Any]:

@@ -26,6 +26,9 @@ class DiscountedState(NamedTuple):
     lo: float
     hi: float
     steps: int
+    anchor: Floats
+    fresh: int
+    excess: float
 
 
 class WindowState(NamedTuple):
@@ -37,6 +40,9 @@ class WindowState(NamedTuple):
     lo: float
     hi: float
     steps: int
+    anchor: Floats
+    fresh: int
+    excess: float
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ class DiscountedLeader(LeaderBase):
         """Mix the cost into the mean and solve."""
         beta = 1.0 / (1.0 + self.eta)
         c_mean = beta * state.c_mean + (1.0 - beta) * c_t
-        return DiscountedState(c_mean, *lead(lmdp, c_mean, state.v, self.tolerance))
+        return DiscountedState(c_mean, *lead(lmdp, c_mean, state, self.tolerance))
 
 
 @dataclass(frozen=True)
@@ -92,4 +98,4 @@ class WindowLeader(LeaderBase):
         ring[state.t % self.width] = c_t
         t = state.t + 1
         mean = ring.sum(axis=0) / min(t, self.width)
-        return WindowState(t, ring, *lead(lmdp, mean, state.v, self.tolerance))
+        return WindowState(t, ring, *lead(lmdp, mean, state, self.tolerance))

@@ -32,6 +32,9 @@ class FTLState(NamedTuple):
     lo: float
     hi: float
     steps: int
+    anchor: Floats
+    fresh: int
+    excess: float
     inverse: Floats
     debt: int
 
@@ -62,7 +65,7 @@ class FollowTheLeader(LeaderBase):
             after: FTLState = self.observe_all(lmdp, state, np.asarray(c_t)[np.newaxis]).state
             return after
         t, c_sum = state.t + 1, state.c_sum + c_t
-        new = lead(lmdp, c_sum / (t + self.kappa), state.v, float(self._tolerance(t)))
+        new = lead(lmdp, c_sum / (t + self.kappa), state, float(self._tolerance(t)))
         return FTLState(t, c_sum, *new, state.inverse, state.debt)
 
     def observe_all(self, lmdp: LMDP, state: FTLState, costs: Floats) -> Stretch:

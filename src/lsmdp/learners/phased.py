@@ -29,6 +29,9 @@ class PhasedState(NamedTuple):
     lo: float
     hi: float
     steps: int
+    anchor: Floats
+    fresh: int
+    excess: float
 
 
 @dataclass(frozen=True)
@@ -60,5 +63,5 @@ class PhasedLeader(LeaderBase):
         t, left, c_sum = state.t + 1, state.left - 1, state.c_sum + c_t
         if left:
             return state._replace(t=t, left=left, c_sum=c_sum, steps=0)
-        new = lead(lmdp, c_sum / t, state.v, min(self.tolerance, 0.1 / (t + 1)))
+        new = lead(lmdp, c_sum / t, state, min(self.tolerance, 0.1 / (t + 1)))
         return PhasedState(t, state.phase + 1, self.length(state.phase + 1), c_sum, *new)

@@ -1,34 +1,34 @@
 """Choose a method from cheap measurements, and fall back when the choice was wrong.
 
 1. A short run of power steps. It solves fast-mixing models outright, gives every other method a sensible start, and
-   measures the contraction m per step, hence the steps log(gap/tol) / log(1/m) that finishing would take.
-2. If those are too many, the fill of a sparse elimination is counted (no numbers are computed).
-3. The cheapest method in multiply-adds goes first, the others follow in order of cost, each from the best v so far. The
-   chain ends with power steps up to a generous limit.
+   measures the contraction m per step, hence the steps log(gap/tol) / log(1/m) that finishing would take. The fast
+   modes go first, so that this is a lower estimate. Where even three times as many are few, they are taken.
+2. Otherwise the fill of a sparse elimination is counted (no numbers are computed): what a direct method costs is then
+   known, in multiply-adds.
+3. The methods follow in order of cost, each from the best v so far. One whose cost was guessed (power steps, Krylov)
+   gets no more work than a method whose cost is known would take: a wrong guess at most doubles the bill. The chain
+   ends with power steps up to a generous limit.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, log, sqrt
 
 from lsmdp.arrays import Floats
-from lsmdp.perron.dense import LIMIT, Dense
+from lsmdp.perron.dense import LIMIT, Dense, factor_work
 from lsmdp.perron.direct import Direct
-from lsmdp.perron.krylov import Krylov
+from lsmdp.perron.krylov import BASIS, Krylov, product_work
 from lsmdp.perron.power import Power
 from lsmdp.perron.problem import Attempt, Method, Problem, exhausted
 
 FIRST_LOOK = 20  # power steps of the first run
-PATIENCE = 400  # power steps that are cheaper than planning the elimination of a large model
-SMALL = 2_000  # states up to which that plan is a matter of milliseconds
+PATIENCE = 130  # power steps that, times OPTIMISM, are cheaper than planning the elimination of a large model
 OPTIMISM = 3.0  # the fast modes go first: the contraction seen early is better than the one that matters
 NEWTON_STEPS = 10  # a typical solve from far away;
 NEWTON_STEPS_NEAR = 2  # and from a gap below
 NEAR = 1e-2
-BLAS = 8.0  # how much faster LAPACK multiplies than a sparse loop
 MANY = 1e9  # power steps beyond all patience
-KRYLOV_BASIS = 50  # vectors that GMRES keeps
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,13 @@ class Auto:
     def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
         """The best attempt of the chain; its ``how`` names the methods that led there."""
         trail = _Trail(problem, tol, v)
-        rate = trail.follow(Power(FIRST_LOOK)).rate
-        for method in [] if trail.done else _by_cost(problem, trail.attempt.gap, rate, tol):
+        steps = trail.predict(trail.follow(Power(FIRST_LOOK)).rate)
+        if not trail.done and steps <= PATIENCE:
+            steps = trail.predict(trail.follow(Power(int(OPTIMISM * steps) + FIRST_LOOK)).rate)
+        for method in [] if trail.done else _by_cost(problem, steps, trail):
             if not trail.done:
                 trail.follow(method)
-        return trail.attempt
+        return replace(trail.attempt, story=tuple(trail.story))
 
 
 class _Trail:
@@ -54,34 +56,56 @@ class _Trail:
         self.problem, self.tol = problem, tol
         self.attempt = Attempt(v, -inf, inf, 0)
         self.names: list[str] = []
+        self.story: list[str] = []
         self.done = False
 
+    def predict(self, rate: float) -> float:
+        """Power steps to the end at this contraction."""
+        steps = min(log(self.attempt.gap / self.tol) / -log(rate), MANY) if rate < 1.0 else MANY
+        if not self.done and steps < MANY:
+            self.story.append(f"They shrink the gap by {rate:.4f} each: at least {steps:,.0f} more would be needed.")
+        elif not self.done:
+            self.story.append("They do not shrink the gap yet.")
+        return steps
+
     def follow(self, method: Method) -> Attempt:
+        T = self.problem.lmdp.temperature
         latest = method.run(self.problem, self.attempt.v, self.tol)
         if latest.steps and self.names[-1:] != [method.name]:
             self.names.append(method.name)
+        if latest.steps:
+            spent = f"{latest.steps:,} steps ({latest.work:,.0f} products with P)"
+            self.story.append(f"{method.name}: {spent}, to a gap of {latest.gap * T:.2g}.")
         better = latest if latest.gap < self.attempt.gap else self.attempt
         steps = self.attempt.steps + latest.steps
-        self.attempt = Attempt(better.v, better.lo, better.hi, steps, how=" -> ".join(self.names))
+        work = self.attempt.work + latest.work
+        self.attempt = Attempt(better.v, better.lo, better.hi, steps, how=" -> ".join(self.names), work=work)
         self.done = better.gap <= self.tol or exhausted(*self.problem.residual(better.v), self.tol)
         return latest
 
 
-def _by_cost(problem: Problem, gap: float, rate: float, tol: float) -> list[Method]:
+def _by_cost(problem: Problem, steps: float, trail: _Trail) -> list[Method]:
     """The methods that are worth trying after the first look, cheapest first, and power without limit at the end."""
     entries = float(problem.P.nnz)
-    steps = log(gap / tol) / -log(rate) if rate < 1.0 else MANY
-    predicted = Power(min(int(2 * min(steps, MANY)) + FIRST_LOOK, Power.max_steps))
-    rounds = NEWTON_STEPS if gap > NEAR else NEWTON_STEPS_NEAR
-    # a Krylov space of dimension k does the work of k^2 power steps on a diffusive chain
-    products = rounds * max(KRYLOV_BASIS, 4 * sqrt(min(steps, MANY)))
-    costs: list[tuple[float, Method]] = [
-        (OPTIMISM * steps * entries, predicted),
-        (products * (entries + KRYLOV_BASIS * problem.n), Krylov()),
-    ]
-    planned = steps > PATIENCE or problem.n <= SMALL or problem.has_plan
-    if planned and problem.plan.entries is not None:
-        costs.append((rounds * problem.plan.flops, Direct()))
+    rounds = NEWTON_STEPS if trail.attempt.gap > NEAR else NEWTON_STEPS_NEAR
+    known: list[tuple[float, Method]] = []
+    if problem.plan.entries is not None:
+        known.append((rounds * problem.plan.work, Direct()))
     if problem.n <= LIMIT:
-        costs.append((rounds * problem.n**3 / 3 / BLAS, Dense()))
-    return [method for _, method in sorted(costs, key=lambda cost: cost[0])] + [Direct(), Power()]
+        known.append((rounds * factor_work(problem.n), Dense()))
+    allowed = min((cost for cost, _ in known), default=inf)
+    # a Krylov space of dimension k does the work of k^2 power steps on a diffusive chain
+    products = rounds * max(BASIS, 4 * sqrt(steps))
+    product = product_work(problem)
+    guessed: list[tuple[float, Method]] = [
+        (OPTIMISM * steps * entries, Power(int(min(2 * steps + FIRST_LOOK, Power.max_steps, allowed / entries)))),
+        (products * product, Krylov(max_products=int(min(allowed / product, Krylov.max_products)))),
+    ]
+    ordered = sorted(known + guessed, key=lambda cost: cost[0])
+    trail.story.append(
+        "Predicted cost, in products with P: "
+        + ", ".join(f"{method.name} {cost / entries:,.0f}" for cost, method in ordered)
+        + "."
+        + ("" if problem.plan.entries is not None else " An elimination would fill up.")
+    )
+    return [method for _, method in ordered] + [Direct(), Krylov(), Power()]

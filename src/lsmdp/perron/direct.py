@@ -6,12 +6,12 @@ region. The reference state, where d = 0, is kept where the chain actually lives
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lsmdp.arrays import Floats, mean
-from lsmdp.elimination import Plan, eliminate
+from lsmdp.elimination import Plan, eliminate, pinned
 from lsmdp.errors import ConvergenceError
 from lsmdp.perron.newton import newton
 from lsmdp.perron.problem import Attempt, Problem
@@ -32,21 +32,21 @@ class Direct:
             _, lo, hi = problem.residual(v)
             return Attempt(v, lo, hi, 0)
         reference = int(np.argmin(v if np.ptp(v) > 0 else problem.c))
-        return newton(problem, v, tol, _StateReduction(problem.plan.with_last(reference)), self.max_steps)
+        attempt = newton(problem, v, tol, _StateReduction(problem.plan, reference), self.max_steps)
+        return replace(attempt, work=attempt.steps * problem.plan.work / problem.P.nnz)
 
 
 @dataclass
 class _StateReduction:
     plan: Plan
+    reference: int
 
     def poisson(self, weights: Floats, r: Floats) -> Floats | None:
         try:
-            factors = eliminate(self.plan, weights)
-            mu = factors.stationary()
-            if mu[self.plan.last] < VISITED * mu.max():
-                self.plan = self.plan.with_last(int(mu.argmax()))
-                factors = eliminate(self.plan, weights)
-                mu = factors.stationary()
+            factors, mu = pinned(self.plan, weights, self.reference)
+            if mu[self.reference] < VISITED * mu.max():
+                self.reference = int(mu.argmax())
+                factors, mu = pinned(self.plan, weights, self.reference)
         except ConvergenceError:
             return None
         return factors.solve(r - mean(mu, r))

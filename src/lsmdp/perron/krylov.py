@@ -11,7 +11,7 @@ The solves are inexact: the certificate, not the solver, decides when to stop.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,12 @@ from lsmdp.perron.problem import Attempt, Problem
 
 ACCURACY = 1e-9  # relative, in the Euclidean norm: what a slow mode contributes to the residual is small
 CYCLES = 8
+BASIS = 50  # vectors that GMRES keeps
+
+
+def product_work(problem: Problem) -> float:
+    """What a product costs, with its place in the basis, in products with an entry of P."""
+    return float(problem.P.nnz + BASIS * problem.n)
 
 
 @dataclass(frozen=True)
@@ -28,16 +34,21 @@ class Krylov:
     """Policy iteration with GMRES."""
 
     max_steps: int = 60
+    max_products: int = 1_000_000
     name = "krylov"
 
     def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
         """Iterate from v."""
-        return newton(problem, v, tol, _Gmres(problem.P), self.max_steps)
+        gmres = _Gmres(problem.P, self.max_products)
+        attempt = newton(problem, v, tol, gmres, self.max_steps)
+        products = self.max_products - gmres.left
+        return replace(attempt, work=products * product_work(problem) / problem.P.nnz)
 
 
 @dataclass
 class _Gmres:
     P: CSR
+    left: int  # products that may still be taken
 
     def poisson(self, weights: Floats, r: Floats) -> Floats | None:
         Q = like(self.P, weights)
@@ -45,17 +56,24 @@ class _Gmres:
         for _ in range(4):
             law = law @ Q
         spread = r - r.mean()  # the accuracy of GMRES is relative: to this, not to lambda
-        return _gmres(lambda d: d - Q @ d + law @ d, spread)
+        return self._gmres(lambda d: d - Q @ d + law @ d, spread)
 
     def euler(self, weights: Floats, r: Floats, eps: float) -> Floats | None:
         Q = like(self.P, weights)
-        return _gmres(lambda d: (1.0 + eps) * d - Q @ d, r)
+        return self._gmres(lambda d: (1.0 + eps) * d - Q @ d, r)
 
+    def _gmres(self, product: Callable[[Floats], Floats], b: Floats) -> Floats | None:
+        from scipy.sparse.linalg import LinearOperator, gmres
 
-def _gmres(product: Callable[[Floats], Floats], b: Floats) -> Floats:
-    from scipy.sparse.linalg import LinearOperator, gmres
+        restart = BASIS if b.size <= 200_000 else 12  # the basis is restart vectors of n numbers
+        cycles = min(CYCLES, self.left // restart)
+        if cycles == 0:
+            return None
 
-    restart = 50 if b.size <= 200_000 else 12  # the basis is restart vectors of n numbers
-    operator = LinearOperator((b.size, b.size), matvec=product, dtype=np.float64)
-    d, _ = gmres(operator, b, rtol=ACCURACY, restart=restart, maxiter=CYCLES)
-    return np.asarray(d)
+        def counted(d: Floats) -> Floats:
+            self.left -= 1
+            return product(d)
+
+        operator = LinearOperator((b.size, b.size), matvec=counted, dtype=np.float64)
+        d, _ = gmres(operator, b, rtol=ACCURACY, restart=restart, maxiter=cycles)
+        return np.asarray(d)

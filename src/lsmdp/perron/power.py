@@ -51,7 +51,7 @@ class Power:
                 break
             if walk.gap <= target:
                 target /= 2
-        return Attempt(best.v, best.lo, best.hi, steps, walk.rate)
+        return Attempt(best.v, best.lo, best.hi, steps, walk.rate, work=float(steps))
 
 
 def _walk(problem: Problem, v: Floats, target: float, max_steps: int, averaging: bool) -> tuple[Floats, kernels.Walk]:

@@ -42,11 +42,6 @@ class Problem:
         return self.lmdp.n
 
     @property
-    def has_plan(self) -> bool:
-        """Whether the plan was made already."""
-        return "elimination_plan" in vars(self.lmdp)
-
-    @property
     def plan(self) -> Plan:
         """How P's pattern would be eliminated, and what that would cost (kept with the model)."""
         return self.lmdp.elimination_plan
@@ -66,8 +61,9 @@ class Problem:
 class Attempt:
     """The best v that a method found and the bounds that it proves.
 
-    ``steps`` counts its iterations, ``rate`` is the contraction per step that it saw last (1: none), and ``how`` says
-    which methods were used, where that is not plain from the method's name.
+    ``steps`` counts its iterations, ``rate`` is the contraction per step that it saw last (1: none), ``how`` says
+    which methods were used, where that is not plain from the method's name, and ``story`` why, in sentences. ``work``
+    is what the steps cost, in products with P, counted and not timed.
     """
 
     v: Floats
@@ -76,6 +72,8 @@ class Attempt:
     steps: int
     rate: float = 1.0
     how: str = ""
+    story: tuple[str, ...] = ()
+    work: float = 0.0
 
     @property
     def gap(self) -> float:

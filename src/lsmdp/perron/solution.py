@@ -30,6 +30,7 @@ class Solution:
     solver: str
     iterations: int
     seconds: float
+    story: tuple[str, ...] = ()  # what the solver measured, chose and did
 
     @property
     def average_cost(self) -> float:

@@ -28,9 +28,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from lsmdp import kernels
 from lsmdp.arrays import EPS, Floats, as_cost
 from lsmdp.model import LMDP
+from lsmdp.passes import divergence
 from lsmdp.perron import solve
 from lsmdp.theory.certificate import Certificate, Reading, at_most, equal
 from lsmdp.theory.statement import statement
@@ -132,7 +132,7 @@ def virtual_rounds(lmdp: LMDP, costs: Iterable[Floats], kappa: float, *, reading
         c_sum = c_sum + c_t
         after = solve(unit, c_sum / (t + kappa), tol=GAP, start=now, throw=False)
         mu, kl = now.stationary, now.policy.kl()
-        apart, _ = kernels.divergence(unit.P, now.v, after.v)
+        apart, _ = divergence(unit.P, now.v, after.v)
         ideal += float(mu @ (c_t + kl))
         ours += (t + kappa) * float(mu @ apart)
         gaps += (t + kappa) * (now.gap + after.gap)

@@ -30,11 +30,12 @@ from lsmdp import kernels
 from lsmdp.arrays import CSR, EPS, Floats, Ints, as_cost, like
 from lsmdp.convex import lagrangian_gradient
 from lsmdp.errors import CostError, SpecError
-from lsmdp.game import can_idealise, is_mark, start_law
+from lsmdp.game import is_mark, start_law
 from lsmdp.learners import Learner, TrackTheLeader
 from lsmdp.model import LMDP
 from lsmdp.perron import solve
 from lsmdp.policy import Policy
+from lsmdp.seat import can_idealise
 from lsmdp.theory.constants import Constants, constants_for, constants_of_run, hitting_matrix
 from lsmdp.theory.dense import Response, respond
 from lsmdp.theory.rivals import Again, Rival, log_of, log_tilt, meet, row_of

@@ -1,0 +1,183 @@
+"""The same model again, with a cost that has changed a little: what a leader solves each round.
+
+``follow`` takes the last v, an *anchor* (an earlier v, or nothing yet) and how the anchor has aged, and gives back the
+same for the new cost, certified. All of it is a function of its arguments: the factor at the anchor is kept with the
+model as long as it is in use, but it can be made again from the anchor, bit for bit. A run that is resumed from
+a checkpoint therefore goes on exactly as it would have.
+
+- *No anchor.* A few power steps; on graphs that mix fast they are all it takes. Otherwise the same steps with pairs of
+  residuals (chord.py without a factor), which remove a few slow modes: chains that are nearly decomposable or nearly
+  periodic have no others. Where steps with a factor are cheaper, the present v becomes the anchor.
+- *An anchor.* Steps with its factor (chord.py), after an attempt without it where they are dear. If they fail, the
+  anchor moves to the present v, once; if that does not help, ``solve`` is asked.
+- *Ageing.* ``fresh`` is the least number of steps since the anchor was made. What rounds take beyond it is added up,
+  and a little for the doubt whether a new anchor would do better still. Once this has cost as much as a factorisation,
+  the anchor moves. If the excess grows linearly, that is the period with the least cost per round: with excess a t
+  and price F the mean (F + a T^2/2)/T is least where a T^2/2 = F.
+"""
+
+from __future__ import annotations
+
+import operator
+from math import inf, log
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from lsmdp import kernels
+from lsmdp.arrays import Floats, read_only
+from lsmdp.dissection import room
+from lsmdp.model import LMDP
+from lsmdp.perron import chord
+from lsmdp.perron.certified import solve
+from lsmdp.perron.power import Power
+from lsmdp.perron.problem import Problem
+
+LOOK = 20  # power steps before anything else is thought of
+SMALL = 2_000  # states up to which a plan of elimination takes milliseconds
+PLANNING = 400  # power steps that take as long as such a plan
+MANY = 1e9  # of them, beyond all patience
+UNAIDED = 60  # steps without a factor that are tried before one is made, or ``solve`` is asked,
+ACCELERATED = 3  # each of which costs as much as this many power steps
+FLAT = 100.0  # span of c up to which e^{-c} is safe besides e^{-v}
+USUAL = 3.0  # steps that a round takes with a factor
+DOUBT = 0.1  # of the steps of a fresh factor, in each round
+PATIENCE = 14  # steps before an anchor is given up
+KEPT = 4  # factors that are kept with a model
+NOWHERE: Floats = read_only(np.empty(0))
+
+Certified = tuple[Floats, float, float]  # v and its bounds
+
+_kept: WeakKeyDictionary[LMDP, list[tuple[Floats, chord.Factor | None]]] = WeakKeyDictionary()
+_evaluated: WeakKeyDictionary[LMDP, list[tuple[Floats, kernels.Evaluation]]] = WeakKeyDictionary()
+
+
+class Followed(NamedTuple):
+    """A certified v, the steps it took, and where the next round begins; ``fresh`` and ``excess`` are in steps."""
+
+    v: Floats
+    lo: float
+    hi: float
+    steps: int
+    anchor: Floats
+    fresh: int
+    excess: float
+
+
+def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: int, excess: float) -> Followed:
+    """The optimum for the cost c, certified within tol, from the v of a similar cost on."""
+    problem = Problem(lmdp, c if lmdp.temperature == 1.0 else read_only(c / lmdp.temperature))
+    goal, steps = 0.9 * tol / lmdp.temperature, 0
+    if not anchor.size or _steps(problem) > UNAIDED * ACCELERATED:  # dear: try without, and keep the anchor
+        found, steps, left = _without_factor(problem, c, tol, v, goal, unaided=excess > 0.0)
+        waited = excess + left if left else 0.0
+        better = (lmdp.n <= SMALL or waited > PLANNING) and left > _steps(problem)
+        if found is not None:
+            return Followed(*found, steps, found[0] if better else NOWHERE, 0, 0.0 if better else waited)
+        if not anchor.size:
+            anchor, fresh, excess = (v, 0, 0.0) if better else (NOWHERE, 0, waited)
+    moved = False
+    while anchor.size:
+        made = _factor(problem, anchor)
+        if made is None:
+            break
+        found, taken = _iterated(problem, c, tol, v, goal, made, PATIENCE)
+        steps += taken
+        if found is not None:
+            fresh = min(fresh or taken, taken)
+            excess += taken - fresh + DOUBT * fresh
+            if excess * _step(problem) > made.work * problem.plan.work:
+                return Followed(*found, steps, found[0], 0, 0.0)
+            return Followed(*found, steps, anchor, fresh, excess)
+        if moved or anchor is v:
+            break
+        anchor, fresh, excess, moved = v, 0, 0.0, True
+    solution = solve(lmdp, c, tol=tol, start=v)
+    steps += solution.iterations
+    return Followed(solution.v, *solution.bounds, steps, solution.v if anchor.size else NOWHERE, 0, excess)
+
+
+def _without_factor(
+    problem: Problem, c: Floats, tol: float, v: Floats, goal: float, *, unaided: bool
+) -> tuple[Certified | None, int, float]:
+    """(what was found, the steps taken, the power steps that it would have taken, 0 if few)."""
+    steps, left = 0, 0.0
+    if not unaided:
+        u, look = _walk(problem, v, goal)
+        steps = look.steps
+        found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * u) if look.gap <= goal else None
+        if found is not None:
+            return found, steps, 0.0
+        left = min(log(look.gap / goal) / -log(look.rate), MANY) if look.gap > goal and look.rate < 1.0 else MANY
+    nothing = chord.nothing(problem, v / problem.lmdp.temperature)
+    found, taken = _iterated(problem, c, tol, v, goal, nothing, UNAIDED)
+    return found, steps + taken, max(left, float(ACCELERATED * taken))
+
+
+def _iterated(
+    problem: Problem, c: Floats, tol: float, v: Floats, goal: float, made: chord.Factor, limit: int
+) -> tuple[Certified | None, int]:
+    T = problem.lmdp.temperature
+    u, span, taken = chord.iterate(problem, v / T, _evaluation(problem.lmdp, c, v), goal, made, limit)
+    return (_certified(problem.lmdp, c, tol, T * u) if span <= goal else None), taken
+
+
+def _walk(problem: Problem, v: Floats, goal: float) -> tuple[Floats, kernels.Walk]:
+    """A few power steps from v, and how they went."""
+    T, c = problem.lmdp.temperature, problem.c
+    known = _evaluation(problem.lmdp, c, v)
+    if not known.w.size or np.ptp(c) > FLAT:
+        look = Power(LOOK).run(problem, v / T, goal)
+        return look.v, kernels.Walk(look.steps, look.gap, look.rate, False)
+    z = known.w.copy()
+    walk = kernels.power_walk(kernels.rows(problem.P), np.exp(c.min() - c), z, goal, LOOK, False)
+    return -np.log(z), walk
+
+
+def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None:
+    """v from 0 with the bounds that it proves, if they are narrow enough."""
+    v = read_only(v - v.min())
+    evaluation, lo, hi = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
+    if not hi - lo <= tol:
+        return None
+    _keep(_evaluated.setdefault(lmdp, []), (v, evaluation))
+    return v, lo, hi
+
+
+def _evaluation(lmdp: LMDP, c: Floats, v: Floats) -> kernels.Evaluation:
+    """What the certificate of this v computed, kept or computed again."""
+    for at, evaluation in _evaluated.setdefault(lmdp, []):
+        if at is v:
+            return evaluation
+    evaluation, _, _ = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
+    return evaluation
+
+
+def _step(problem: Problem) -> float:
+    """Multiply-adds of a step with a factor: two triangles, a product with P, and several passes over the states."""
+    return float(2 * problem.plan.stored + 4 * problem.P.data.size)
+
+
+def _steps(problem: Problem) -> float:
+    """Power steps that cost as much as a round with a factor; without end where there is no factor."""
+    return inf if problem.plan.blocks is None else USUAL * _step(problem) / problem.P.data.size
+
+
+def _factor(problem: Problem, anchor: Floats) -> chord.Factor | None:
+    """The factor at this anchor, kept or made."""
+    kept = _kept.setdefault(problem.lmdp, [])
+    for same in (operator.is_, np.array_equal):
+        for at, made in kept:
+            if same(at, anchor):
+                return made
+    while kept and (len(kept) + 1) * 8 * problem.plan.stored > room():
+        del kept[0]
+    made = chord.factor(problem, anchor / problem.lmdp.temperature)
+    _keep(kept, (anchor, made))
+    return made
+
+
+def _keep(kept: list[Any], new: Any) -> None:
+    del kept[: len(kept) - KEPT + 1]
+    kept.append(new)

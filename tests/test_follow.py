@@ -1,0 +1,176 @@
+"""Rounds: the solver goes on from the last one, and nothing that it keeps changes what it finds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from lsmdp import LMDP, Auto, Dense, Direct, FollowTheLeader, Krylov, Power, clusters, grid, random_graph, ring, solve
+from lsmdp.learners.ftl import FTLState
+from lsmdp.perron import Followed, Problem, follow
+
+FOLLOW = sys.modules["lsmdp.perron.follow"]
+
+
+def one_way_roads(side: int) -> LMDP:
+    """A grid whose rows and columns alternate in direction, with a small chance to stay."""
+    x, y = np.divmod(np.arange(side * side), side)
+    across = np.where(x % 2 == 0, 1, -1)
+    along = np.where(y % 2 == 0, -1, 1)
+    W = np.zeros((side * side, side * side))
+    states = np.arange(side * side)
+    W[states, x * side + (y + across) % side] += 1.0
+    W[states, ((x + along) % side) * side + y] += 1.0
+    W[states, states] += 0.1
+    return LMDP(W, normalise=True)
+
+
+MODELS: dict[str, Callable[[], LMDP]] = {
+    "grid": lambda: grid(20, 25),
+    "cold grid": lambda: grid(12, 12, temperature=0.1),
+    "ring with drift": lambda: ring(300, 0.9),
+    "one-way roads": lambda: one_way_roads(16),
+    "two clusters": lambda: clusters(2, 200, 1e-4),
+    "random graph": lambda: random_graph(600, 5),
+    "nearly periodic": lambda: ring(64, 0.999),
+}
+
+
+def cost(lmdp: LMDP, t: int) -> np.ndarray:
+    """A part that is new in each round, and one that comes and goes."""
+    noise = np.random.default_rng(t).uniform(0, 0.5, lmdp.n)
+    return noise + 0.25 * (1 + np.sin(t / 20 + np.arange(lmdp.n) / lmdp.n * 6))
+
+
+def rounds(lmdp: LMDP, count: int, forget: int = 0) -> list[FTLState]:
+    """States of the leader; with ``forget``, everything kept is dropped every so many rounds."""
+    learner = FollowTheLeader()
+    states = [learner.init(lmdp)]
+    for t in range(1, count + 1):
+        if forget and t % forget == 0:
+            FOLLOW._kept.clear()
+            FOLLOW._evaluated.clear()
+        states.append(learner.observe(lmdp, states[-1], cost(lmdp, t)))
+    return states
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_round_is_certified_and_right(name: str) -> None:
+    lmdp = MODELS[name]()
+    for state in rounds(lmdp, 60)[1::7]:
+        assert state.hi - state.lo <= min(1e-6, 0.1 / (state.t + 1))
+        truth = solve(lmdp, state.c_sum / state.t, tol=1e-9)
+        assert state.lo <= truth.bounds[1]
+        assert state.hi >= truth.bounds[0]
+        assert state.v.min() == 0.0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_kept_does_not_change_a_bit(name: str) -> None:
+    lmdp = MODELS[name]()
+    for kept, dropped in zip(rounds(lmdp, 40), rounds(lmdp, 40, forget=3), strict=True):
+        for a, b in zip(kept, dropped, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(("name", "most"), [("grid", 5), ("ring with drift", 5), ("one-way roads", 5)])
+def test_late_rounds_take_a_few_steps_with_an_old_factor(name: str, most: int) -> None:
+    states = rounds(MODELS[name](), 200)
+    assert np.mean([state.steps for state in states[100:]]) <= most
+    anchors = {id(state.anchor) for state in states[100:]}
+    assert 1 <= len(anchors) <= 30
+
+
+def test_an_old_anchor_is_replaced() -> None:
+    """At an anchor from another time the steps are many; they are counted until the anchor moves, and then are few."""
+    lmdp = grid(30, 30)
+    near, far = (np.random.default_rng(seed).uniform(0, 0.2, 900) for seed in (1, 2))
+    now = solve(lmdp, near, tol=1e-6).v
+    state = Followed(now, 0.0, 0.0, 0, solve(lmdp, far, tol=1e-6).v, 2, 0.0)
+    steps = []
+    for t in range(30):
+        c = near + 1e-3 * np.random.default_rng((3, t)).uniform(0, 1, 900)
+        old = state.anchor
+        state = follow(lmdp, c, 1e-6, state.v, state.anchor, state.fresh, state.excess)
+        steps.append(state.steps)
+        if state.anchor is not old:
+            break
+    assert state.anchor is not old
+    assert steps[0] > 4
+    after = follow(lmdp, near, 1e-6, state.v, state.anchor, state.fresh, state.excess)
+    assert after.steps < steps[0]
+
+
+def test_slow_models_get_an_anchor_and_fast_ones_do_not() -> None:
+    assert rounds(MODELS["grid"](), 5)[-1].anchor.size == 500
+    assert rounds(MODELS["random graph"](), 5)[-1].anchor.size == 0
+
+
+def test_one_slow_mode_needs_no_factor() -> None:
+    """Too large to be eliminated, and far too slow for power steps: the pairs of residuals find the two halves."""
+    lmdp, learner, rng = clusters(2, 2000, 1e-3), FollowTheLeader(), np.random.default_rng(0)
+    states = [learner.init(lmdp)._replace(t=1000, c_sum=rng.binomial(1000, 0.5, lmdp.n).astype(float))]
+    for _ in range(10):
+        states.append(learner.observe(lmdp, states[-1], rng.uniform(0, 1, lmdp.n)))
+    assert states[-1].anchor.size == 0
+    assert max(state.steps for state in states[3:]) <= 60
+    mean = states[-1].c_sum / states[-1].t
+    assert solve(lmdp, mean, tol=1e-6, start=states[-2].v, solver=Power()).iterations > 200
+
+
+# ----------------------------------------------------------------------------------------------------------
+# models that are made to fool the choice
+
+
+def wells(n: int) -> tuple[LMDP, np.ndarray]:
+    """Two wells of nearly the same depth at the ends of a corridor."""
+    c = np.full(n, 0.5)
+    c[0], c[-1] = 0.0, 1e-6
+    return grid(1, n), c
+
+
+def one_edge_off(side: int) -> LMDP:
+    """A grid that would be reversible, but for one extra move."""
+    W = grid(side, side).P.toarray()
+    W[0, side * side - 1] += 0.5
+    return LMDP(W, normalise=True)
+
+
+def uniform(n: int) -> np.ndarray:
+    return np.random.default_rng(0).uniform(0, 1, n)
+
+
+FOOLING = {
+    "well switching": lambda: wells(400),
+    "nearly decomposable": lambda: (clusters(2, 400, 1e-7), uniform(800)),
+    "nearly decomposable, fills up": lambda: (clusters(3, 1000, 1e-5), uniform(3000)),
+    "nearly periodic": lambda: (ring(500, 0.999), uniform(500)),
+    "reversible up to one edge": lambda: (one_edge_off(25), uniform(625)),
+    "mixes fast at first": lambda: (grid(60, 60), 0.01 * uniform(3600)),
+}
+
+
+@pytest.mark.parametrize("name", FOOLING)
+def test_auto_is_never_far_from_the_best_fixed_choice(name: str) -> None:
+    """Work is counted in products with P, not timed. Every method has the same starting point and tolerance."""
+    lmdp, c = FOOLING[name]()
+    problem, start = Problem(lmdp, c), np.zeros(lmdp.n)
+    auto = Auto().run(problem, start, 1e-9)
+    assert auto.gap <= 1e-9
+    methods = (Power(20_000), Direct(), Dense(), Krylov(max_products=5000))
+    fixed = [method.run(problem, start, 1e-9) for method in methods]
+    best = min(attempt.work for attempt in fixed if attempt.gap <= 1e-9)
+    assert auto.work <= 5 * best + 20  # the first look at a model
+    assert auto.story
+
+
+def test_a_story_names_the_methods_that_were_used() -> None:
+    solution = solve(grid(25, 25), uniform(625))
+    assert solution.solver == "power -> direct"
+    told = " ".join(solution.story)
+    for words in ("power: 20 steps", "shrink the gap", "Predicted cost", "direct:"):
+        assert words in told
+    assert solve(grid(5, 5), uniform(25), solver=Direct()).story[0].startswith("direct: ")
