@@ -169,6 +169,16 @@ class LMDP:
         return name_state(state, self.labels)
 
     @cached_property
+    def entry_rows(self) -> Ints:
+        """The row of each entry of P."""
+        return np.asarray(read_only(np.repeat(np.arange(self.n), np.diff(self.P.indptr))))
+
+    @cached_property
+    def log_P(self) -> Floats:
+        """The logarithm of each entry of P."""
+        return np.asarray(read_only(np.log(self.P.data)))
+
+    @cached_property
     def is_irreducible(self) -> bool:
         """Whether every state can be reached from every other (the first half of ass:irred)."""
         return strong_classes(self.P)[0] == 1

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lsmdp import chain
-from lsmdp.arrays import CSR, Floats, Ints, as_cost, like, mean, row_sums
+from lsmdp.arrays import CSR, Floats, as_cost, like, mean, row_sums
 from lsmdp.errors import ConvergenceError
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
@@ -110,11 +110,6 @@ class _Walk:
         return Rival(self.name, *sums, self.is_stationary, phase_span)
 
 
-def row_of(P: CSR) -> Ints:
-    """The row of each entry."""
-    return np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))
-
-
 def log_of(values: Floats) -> Floats:
     """log, with 0 log 0 = 0 in mind: 0 where the value is 0."""
     return np.asarray(np.log(np.where(values > 0.0, values, 1.0)))
@@ -127,10 +122,10 @@ def log_entries(P: CSR, v: Floats) -> Floats:
 
 def log_tilt(P: CSR, v: Floats) -> Floats:
     """log Q_v/P at the places of P's entries."""
-    rows, low = row_of(P), np.minimum.reduceat(v[P.indices], P.indptr[:-1])
-    falls = low[rows] - v[P.indices]
+    counts, there = np.diff(P.indptr), v[P.indices]
+    falls = np.repeat(np.minimum.reduceat(there, P.indptr[:-1]), counts) - there
     sums = np.add.reduceat(P.data * np.exp(falls), P.indptr[:-1])
-    return np.asarray(falls - np.log(sums)[rows])
+    return np.asarray(falls - np.repeat(np.log(sums), counts))
 
 
 def _law(Q: Any, kernel: Any) -> tuple[Floats, bool]:

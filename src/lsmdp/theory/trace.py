@@ -29,16 +29,17 @@ import numpy as np
 from lsmdp import kernels
 from lsmdp.arrays import CSR, EPS, Floats, Ints, as_cost, like
 from lsmdp.convex import lagrangian_gradient
-from lsmdp.errors import CostError, SpecError
+from lsmdp.errors import ConvergenceError, CostError, SpecError
 from lsmdp.game import is_mark, start_law
 from lsmdp.learners import Learner, TrackTheLeader
+from lsmdp.learners.base import Lead, lead, passive_lead
 from lsmdp.model import LMDP
 from lsmdp.perron import solve
 from lsmdp.policy import Policy
 from lsmdp.seat import can_idealise
 from lsmdp.theory.constants import Constants, constants_for, constants_of_run, hitting_matrix
 from lsmdp.theory.dense import Response, respond
-from lsmdp.theory.rivals import Again, Rival, log_of, log_tilt, meet, row_of
+from lsmdp.theory.rivals import Again, Rival, log_of, log_tilt, meet
 from lsmdp.theory.rows import LeaderRows, SeatRows, StepRows
 
 GAP = 1e-12  # of every leader; what rounding leaves of it is what the certificates allow for
@@ -55,6 +56,7 @@ class Claim(NamedTuple):
     lo: float
     hi: float
     policy: Policy
+    lead: Lead | None = None  # where the solver goes on from
 
 
 Leader = Callable[[LMDP, Floats, "Claim | None"], Claim]
@@ -63,9 +65,13 @@ Look = Callable[[int, Floats, Floats, Seats], None]  # before a round: its numbe
 
 
 def certified(lmdp: LMDP, c_bar: Floats, last: Claim | None) -> Claim:
-    """The leader for c_bar, from the last one on."""
-    found = solve(lmdp, c_bar, tol=GAP, start=None if last is None else last.v, throw=False)
-    return Claim(found.v, *found.bounds, found.policy)
+    """The leader for c_bar, from the last one on; to a wider gap where rounding leaves no other."""
+    try:
+        new = lead(lmdp, c_bar, passive_lead(lmdp) if last is None or last.lead is None else last.lead, GAP)
+        return Claim(new.v, new.lo, new.hi, Policy(lmdp, new.v), new)
+    except ConvergenceError:
+        found = solve(lmdp, c_bar, tol=GAP, start=None if last is None else last.v, throw=False)
+        return Claim(found.v, *found.bounds, found.policy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,10 +192,10 @@ class _Moment:
         self.Q = claim.policy.matrix()
         self.q = self.Q.data
         self.log_ratio = log_tilt(lmdp.P, claim.policy.v)
-        self.log_q = np.log(lmdp.P.data) + self.log_ratio
+        self.log_q = lmdp.log_P + self.log_ratio
         self.kl = _row_sums(lmdp.P, self.q * self.log_ratio)
         self.mu = claim.policy.stationary()
-        self.pi = self.mu[row_of(lmdp.P)] * self.q
+        self.pi = self.mu[lmdp.entry_rows] * self.q
         self.is_normal = float(self.pi.min()) >= LEAST  # below, a ratio of entries has few digits
 
     def expect(self, f: Floats) -> Floats:
@@ -200,13 +206,14 @@ class _Moment:
         """f(pi; c), from the entries of pi alone."""
         P, pi = self.lmdp.P, self.pi
         mass = _row_sums(P, pi)
-        logs = log_of(pi) - log_of(mass)[row_of(P)] - np.log(P.data)
-        return float(pi @ (c[row_of(P)] + logs))  # eq:statcost
+        rows = self.lmdp.entry_rows
+        logs = log_of(pi) - log_of(mass)[rows] - self.lmdp.log_P
+        return float(pi @ (c[rows] + logs))  # eq:statcost
 
     def row(self, hitting: Floats | None, response: Response | None) -> LeaderRows:
         """What the statements about one leader need."""
         P, v, c, lambda_ = self.lmdp.P, self.v, self.c, self.average_cost
-        x, y = row_of(P), P.indices
+        x, y = self.lmdp.entry_rows, P.indices
         low = np.minimum.reduceat(v[y], P.indptr[:-1])
         w = np.exp(low[x] - v[y])  # z(y), scaled so that the largest of each row is 1
         Pz = _row_sums(P, P.data * w)
@@ -260,7 +267,7 @@ class _Moment:
 def _step(now: _Moment, after: _Moment, c_t: Floats, response: Response | None) -> StepRows:
     """What happens to the leader between two rounds."""
     P = now.lmdp.P
-    x = row_of(P)
+    x = now.lmdp.entry_rows
     change_c = after.c - now.c
     moved = _row_sums(P, np.abs(after.q - now.q))
     to_next = _row_sums(P, now.q * (now.log_q - after.log_q))
@@ -318,11 +325,12 @@ class _Player:
         v = now.v if self.learner is None else own.v / T
         unit = now.lmdp
         policy = now.claim.policy if self.learner is None else Policy(unit, v)
-        q, log_ratio = policy.matrix().data, log_tilt(unit.P, policy.v)
-        log_q = np.log(unit.P.data) + log_ratio
+        log_ratio = now.log_ratio if self.learner is None else log_tilt(unit.P, policy.v)
+        q = now.q if self.learner is None else unit.P.data * np.exp(log_ratio)
+        log_q = unit.log_P + log_ratio
         kl = _row_sums(unit.P, q * log_ratio)
         p = self.law
-        law = np.bincount(unit.P.indices, p[row_of(unit.P)] * q, unit.n).astype(np.float64)
+        law = np.bincount(unit.P.indices, p[unit.entry_rows] * q, unit.n).astype(np.float64)
         law = law / law.sum()
         r, lo, hi = kernels.residual(unit.P, now.c, v, 1.0)
         to_leader = _row_sums(unit.P, q * (log_q - now.log_q))
