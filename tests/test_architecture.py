@@ -37,6 +37,7 @@ ORDER = (
     "checkup",
     "sources",
     "runs",
+    "sweeps",
     "terminal",
     "cli",
 )

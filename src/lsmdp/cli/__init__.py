@@ -3,19 +3,19 @@
 Data goes to stdout, complaints to stderr as ``ModelError: ...``; with ``--json``, stdout is one JSON object or empty.
 
     0    done, and for ``check``: the assumptions hold
-    1    looked at and not so: an assumption fails, a corrected statement fails (``certify``), or no certificate of the
-         wanted width was found (``solve`` then still prints the best one that was)
+    1    looked at and not so: an assumption fails, a corrected statement fails (``certify``), some run of a sweep
+         failed, or no certificate of the wanted width was found (``solve`` then still prints the best one that was)
     2    the input cannot be used; nothing was written, or what is said on stderr
     130  interrupted
 
 Everything heavy is imported inside the commands, so that ``lsmdp --help`` is quick.
 """
 
-from lsmdp.cli import games, paper, single
+from lsmdp.cli import games, paper, single, sweeps
 from lsmdp.cli.base import app
 from lsmdp.cli.single import DEMO_COST, DEMO_MAP
 
-__all__ = ["DEMO_COST", "DEMO_MAP", "app", "games", "main", "paper", "single"]
+__all__ = ["DEMO_COST", "DEMO_MAP", "app", "games", "main", "paper", "single", "sweeps"]
 
 
 def main() -> None:
