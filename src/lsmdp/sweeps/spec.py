@@ -40,9 +40,11 @@ Replicate = Annotated[int, Field(ge=0, lt=MOST_REPLICATES)]
 
 
 def _distinct(key: Callable[[Any], Any] = lambda entry: entry) -> AfterValidator:
-    """Refuses a list that says something twice."""
+    """Refuses a list that says nothing, or something twice."""
 
     def check(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not entries:
+            raise ValueError("it is empty; name at least one")
         first: dict[Any, int] = {}
         for k, entry in enumerate(entries):
             if first.setdefault(key(entry), k) != k:
@@ -69,7 +71,7 @@ class ModelEntry(BaseModel):
     largest_class: bool = False
     teleport: Annotated[float, Field(strict=False)] = 0.0
     lazy: Annotated[float, Field(strict=False)] = 0.0
-    horizons: Annotated[tuple[Count, ...], Field(strict=False, min_length=1), _distinct()] | None = None
+    horizons: Annotated[tuple[Count, ...], Field(strict=False), _distinct()] | None = None
 
     @property
     def label(self) -> str:
@@ -125,13 +127,11 @@ class Sweep(BaseModel):
 
     model_config = STRICT
 
-    models: Annotated[tuple[Model, ...], Field(strict=False, min_length=1), _distinct(lambda entry: entry.label)]
-    costs: Annotated[tuple[Cost, ...], Field(strict=False, min_length=1), _distinct(lambda entry: entry.label)]
-    learners: Annotated[
-        tuple[Learner, ...], Field(strict=False, min_length=1), _distinct(lambda name: learner_by_name(name).name)
-    ]
-    horizons: Annotated[tuple[Count, ...], Field(strict=False, min_length=1), _distinct()]
-    seeds: Annotated[tuple[Replicate, ...], BeforeValidator(_counted), Field(strict=False, min_length=1), _distinct()]
+    models: Annotated[tuple[Model, ...], Field(strict=False), _distinct(lambda entry: entry.label)]
+    costs: Annotated[tuple[Cost, ...], Field(strict=False), _distinct(lambda entry: entry.label)]
+    learners: Annotated[tuple[Learner, ...], Field(strict=False), _distinct(lambda name: learner_by_name(name).name)]
+    horizons: Annotated[tuple[Count, ...], Field(strict=False), _distinct()]
+    seeds: Annotated[tuple[Replicate, ...], BeforeValidator(_counted), Field(strict=False), _distinct()]
     seed: Annotated[int, Field(ge=0)] = 0
 
 
@@ -245,6 +245,10 @@ def _fault(error: Any) -> str:
         return f"{place}: there is no such field. The fields are {', '.join(names)}."
     if error["type"] == "missing":
         return f"{place}: it is missing. Add {_EXAMPLES.get(place, 'it')}."
+    if error["type"] == "tuple_type":
+        return (
+            f"{place} is {_short(error['input'])}: it must be a list. Write {_EXAMPLES.get(place, 'one in brackets')}."
+        )
     text = str(error["ctx"]["error"]) if error["type"] == "value_error" else error["msg"]
     return f"{place} is {_short(error['input'])}: {text[0].lower()}{text[1:].rstrip('.')}."
 
