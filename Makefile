@@ -9,7 +9,7 @@ PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench rates clean
 
 help: ## show this list
 	@echo 'lsmdp: linearly solvable MDPs. Commands (PYTHON=/path/to/python3 chooses the interpreter):'
@@ -28,6 +28,9 @@ lint: $(VENV)/.developing ## style (ruff check, ruff format) and types (mypy --s
 
 bench: $(VENV)/.developing ## time lsmdp against its peers, in the same process
 	@$(RUN) -m benchmarks
+
+rates: $(VENV)/.installed ## how fast regret grows: 240 games, up to 20 minutes, the page is runs/rates/report.html
+	@$(VENV)/bin/lsmdp sweep experiments/rates.toml --out runs/rates
 
 clean: ## remove .venv and everything else that can be made again
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
