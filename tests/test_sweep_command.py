@@ -19,7 +19,7 @@ import pytest
 from typer.testing import Result
 
 from lsmdp import sweeps
-from lsmdp.sweeps.page import growth_title, headline, page
+from lsmdp.sweeps.page import best_title, growth_title, headline, lede, page
 from lsmdp.sweeps.spec import plan
 
 Run = Callable[..., Result]
@@ -159,8 +159,11 @@ class TestPage:
             {"best": best, "learners": {"ftl": {"growth": {"verdict": verdict}}}}
             for best, verdict in (("ftl", "log T"), ("discounted", "T^0.40"), ("ftl", "undecided: log T 60%, T^p 40%"))
         ]
-        assert headline(games, "ftl") == "ftl has the least regret in 2 of 3 games"
-        assert headline(games[:1], "ftl") == "ftl has the least regret in every game"
+        assert headline(games, "ftl") == "The regret of ftl grows no faster than log T in 1 of 3 games"
+        assert lede(games, "ftl").startswith(
+            "ftl has the least median regret at the last round in 2 of 3 games; discounted"
+        )
+        assert best_title(games, "ftl") == "ftl does not have the least regret in 1 of 3 games"
         assert (
             growth_title(games, "ftl") == "The regret of ftl: log T in 1, a power of T in 1, undecided in 1 of 3 games"
         )
@@ -181,5 +184,5 @@ class TestPage:
         assert "CONSOLE" not in done.stderr
         assert done.stdout.count('<svg viewBox="0 0 280 190"') == 4
         assert done.stdout.count("<tr>") == 2 + 4 + 12 + 6  # heads, games, fits, provenance
-        assert "least regret in" in done.stdout
+        assert "grows no faster than log T in" in done.stdout
         assert "NaN" not in done.stdout.split('id="data"')[0]

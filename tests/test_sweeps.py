@@ -404,6 +404,12 @@ class TestGrowth:
     def test_a_negative_regret_does_not_grow(self) -> None:
         assert growth(MARKS, -np.tile(MARKS, (3, 1)))["verdict"] == "beats the leader"
 
+    def test_less_than_the_leaders_are_certified_to_is_nothing(self) -> None:
+        assert growth(MARKS, np.full((3, MARKS.size), 1e-13))["verdict"] == "no growth"
+
+    def test_more_than_linear_cannot_last(self) -> None:
+        assert growth(MARKS, np.tile(MARKS**1.5, (3, 1)))["verdict"] == "T^1.50 (cannot last: play longer)"
+
     def test_one_seed_has_no_band(self) -> None:
         found = growth(MARKS, 3.0 * np.log(MARKS)[None])
         assert (found["verdict"], found["a"]["band"], found["support"]) == ("log T (one seed)", None, None)

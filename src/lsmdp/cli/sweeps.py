@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -101,7 +101,12 @@ def _look(progress: Progress, now: Standing) -> None:
 def _show(summary: Mapping[str, Any], folder: Path) -> None:
     from rich.console import Console
 
-    Console(highlight=False).print(_table(summary))
+    console = Console(highlight=False)
+    by_model: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for game in summary["games"]:
+        by_model.setdefault((game["model"], game["rounds"]), []).append(game)
+    for (model, rounds), games in by_model.items():
+        console.print(_table(f"{model}, {rounds:,} rounds: median regret against the leader", games))
     failed = f", {len(summary['failed']):,} failed" if summary["failed"] else ""
     typer.echo(
         f"{summary['runs']:,} runs{failed}. Everything is in {folder}: look at report.html, results.parquet holds"
@@ -109,28 +114,25 @@ def _show(summary: Mapping[str, Any], folder: Path) -> None:
     typer.echo("a row per run, learner and marked round, the medians and fits are in summary.json.")
 
 
-def _table(summary: Mapping[str, Any]) -> Table:
+def _table(title: str, games: Sequence[Mapping[str, Any]]) -> Table:
     """The median regret of each learner at the end of each game, the least in bold, and how that of the first grows."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    names = list(summary["games"][0]["learners"]) if summary["games"] else []
-    table = Table(
-        box=box.SIMPLE_HEAD, title="median regret against the leader", title_justify="left", title_style="bold"
-    )
-    for name in ("model", "costs", "rounds"):
-        table.add_column(name, justify="right" if name == "rounds" else "left", overflow="fold")
+    names = list(games[0]["learners"])
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title=title, title_justify="left", title_style="bold")
+    table.add_column("costs", overflow="fold")
     for name in names:
-        table.add_column(name, justify="right")
-    table.add_column(f"growth of {names[0]}" if names else "", overflow="fold")
-    for game in summary["games"]:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column(f"growth of {names[0]}", overflow="fold")
+    for game in games:
         figures = [
             Text(_figure(one["regret"]["median"][-1]), "bold" if name == game["best"] else "")
             for name, one in game["learners"].items()
         ]
         growth = game["learners"][names[0]]["growth"]["verdict"]
-        table.add_row(game["model"], game["costs"], f"{game['rounds']:,}", *figures, growth)
+        table.add_row(game["costs"], *figures, growth.partition(":")[0].partition(" (")[0])
     return table
 
 

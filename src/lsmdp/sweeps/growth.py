@@ -11,8 +11,9 @@ log and log2 the constant is the geometric mean of R_t / g(t); for power both co
 k = 1 or, for power, 2 parameters. **How sure that is**: the seeds are drawn again with replacement, and medians, fits
 and decision are made anew. ``support`` is how often each curve won, ``band`` the middle 95% of each parameter. A
 verdict is given if one curve wins in 95% of the draws; otherwise it says "undecided". ``error`` is how far the fit is
-typically off, exp(rms) - 1: the best of three curves may still be a poor one. A median that is not positive has no
-logarithm: such a learner beats the leader, and there is no growth to fit.
+typically off, exp(rms) - 1: the best of three curves may still be a poor one. A loss a round is bounded, so no
+power above 1 can last: the game is too short for what it shows. A median that is not positive has no logarithm: such a
+learner beats the leader, or has no regret at all, and there is no growth to fit.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lsmdp.arrays import Floats
+from lsmdp.regret.summary import LEADER_GAP
 
 DRAWS = 1000
 SURE = 0.95
@@ -42,8 +44,9 @@ def growth(t: npt.ArrayLike, regret: npt.ArrayLike) -> dict[str, Any]:
         return {"verdict": "too few rounds to tell", "best": None}
     median = np.median(values, axis=0)
     about = {"from": int(rounds[0]), "to": int(rounds[-1]), "seeds": len(values)}
-    if (median <= 0.0).any():
-        return about | {"verdict": _not_positive(median[-1]), "best": None}
+    zero = LEADER_GAP * rounds  # leaders are found to within this much a round: less is no regret
+    if (median <= zero).any():
+        return about | {"verdict": _not_positive(median[-1], zero[-1]), "best": None}
     seeds = len(values)
     draws = np.random.default_rng(0).integers(seeds, size=(DRAWS, seeds))
     found, errors = _fits(rounds, median[None])
@@ -52,7 +55,7 @@ def growth(t: npt.ArrayLike, regret: npt.ArrayLike) -> dict[str, Any]:
         again, support = found[:0], None
     else:
         medians = np.median(values[draws], axis=1)
-        medians = medians[(medians > 0.0).all(axis=1)]
+        medians = medians[(medians > zero).all(axis=1)]
         again, errors_again = _fits(rounds, medians)
         wins = np.bincount(_winners(errors_again, rounds.size), minlength=len(CURVES)) / DRAWS
         support = dict(zip(CURVES, wins.tolist(), strict=True))  # what is missing to 1 was not positive
@@ -104,8 +107,10 @@ def _verdict(best: str, p: dict[str, Any], support: dict[str, float] | None) -> 
 
 def _power(p: dict[str, Any]) -> str:
     low = p["band"][0] if p["band"] else p["value"]
+    if low > 1.0:
+        return f"T^{p['value']:.2f} (cannot last: play longer)"
     return f"bounded (T^{p['value']:.2f})" if low <= 0.0 else f"T^{p['value']:.2f}"
 
 
-def _not_positive(last: float) -> str:
-    return "beats the leader" if last < 0.0 else "no growth: not positive all along"
+def _not_positive(last: float, zero: float) -> str:
+    return "beats the leader" if last < -zero else "no growth"

@@ -49,10 +49,10 @@ function ticks(low, high, log) {
 function panel(game) {
   const { logY, of, name } = VIEWS[view];
   const value = (one, level, k) => one[level][k] === null ? null : of(one[level][k], one.t[k]);
-  const good = (y) => y !== null && Number.isFinite(y) && (!logY || y > 0);
+  const good = (y, t) => y !== null && Number.isFinite(y) && (!logY || y > data.resolution * t);
   const curves = data.learners.filter((learner) => shown.has(learner) && game.curves[learner]).map((learner) => {
     const one = game.curves[learner];
-    const points = one.t.map((t, k) => ({ t, y: value(one, "median", k), low: value(one, "low", k), high: value(one, "high", k) })).filter((p) => good(p.y));
+    const points = one.t.map((t, k) => ({ t, y: value(one, "median", k), low: value(one, "low", k), high: value(one, "high", k) })).filter((p) => good(p.y, p.t));
     return { learner, points };
   }).filter((one) => one.points.length);
   const caption = make("figcaption", {}, `${game.model}, ${game.costs}`,
@@ -78,8 +78,8 @@ function panel(game) {
   svg.append(make("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM }));
   const line = (points) => points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)},${y.toFixed(1)}`).join("");
   for (const { learner, points } of curves) {
-    const floor = (y) => good(y) ? y : 10 ** y0;  // a band may go below what a logarithm can show
-    const up = points.map((p) => [X(p.t), Y(floor(p.high))]), down = points.map((p) => [X(p.t), Y(floor(p.low))]).reverse();
+    const floor = (y, t) => good(y, t) ? y : 10 ** y0;  // a band may go below what a logarithm can show
+    const up = points.map((p) => [X(p.t), Y(floor(p.high, p.t))]), down = points.map((p) => [X(p.t), Y(floor(p.low, p.t))]).reverse();
     svg.append(make("path", { d: `${line([...up, ...down])}Z`, style: `fill:${colour[learner]}`, opacity: .16 }));
   }
   for (const { learner, points } of curves)
@@ -138,6 +138,10 @@ function sortable(holder, columns, rows) {
 for (const id of ["kicker", "headline", "lede"]) $(`#${id}`).textContent = data[id];
 for (const id of ["panels", "growth"]) $(`#${id} .finding`).textContent = data[id].finding;
 for (const id of ["panels", "growth", "best"]) $(`#${id} h2`).textContent = data[id].title;
+$("#cards").replaceChildren(...data.cards.map((one) => make("div", { class: "card", style: `--colour:${colour[one.name]}` },
+  make("h3", {}, one.name),
+  make("div", { class: "big" }, `${one.least} of ${data.panels.games.length}`),
+  make("dl", {}, make("dt", {}, "games with the least regret"), make("dd", {}, ""), ...one.facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, number(value))])))));
 draw();
 const names = [{ name: "model" }, { name: "costs" }, { name: "rounds", number: true }];
 sortable($("#best .scroll"), [...names, { name: "least regret" }, { name: "its median", number: true },

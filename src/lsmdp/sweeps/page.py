@@ -15,8 +15,10 @@ from importlib.resources import files
 from typing import Any
 
 from lsmdp import __version__
+from lsmdp.regret.summary import LEADER_GAP
 
 SUBJECT = "ftl"  # what the headline is about, where it plays
+SLOW = {"log T", "bounded", "beats the leader", "no growth"}
 
 
 def page(summary: Mapping[str, Any]) -> str:
@@ -48,8 +50,10 @@ def story(summary: Mapping[str, Any]) -> dict[str, Any]:
         "headline": headline(games, subject),
         "lede": lede(games, subject),
         "learners": learners,
+        "cards": [_card(games, name) for name in learners],
+        "resolution": LEADER_GAP,
         "panels": {
-            "title": "How the regret grows, game by game",
+            "title": panels_title(games, learners),
             "finding": "Lines are medians over the seeds, shades go from the "
             f"{low:.0%} to the {high:.0%} quantile. The regret after t rounds is against the leader of these t rounds. "
             "A straight line on the first axes is a power of T, a level one on the second is logarithmic.",
@@ -85,39 +89,65 @@ def kicker(summary: Mapping[str, Any]) -> str:
 
 
 def headline(games: Sequence[Mapping[str, Any]], subject: str) -> str:
-    """In how many games the subject is the best."""
-    judged = [game for game in games if game["best"] is not None]
-    wins = sum(game["best"] == subject for game in judged)
-    if not judged:
-        return "No regret was computed"
-    if wins == len(judged):
-        return f"{subject} has the least regret in every game"
-    return f"{subject} has the least regret in {wins} of {_count(len(judged), 'game')}"
+    """In how many games the regret of the subject is seen to be logarithmic or less."""
+    slow = sum(_kind(game["learners"][subject]["growth"]["verdict"]) in SLOW for game in games)
+    return f"The regret of {subject} grows no faster than log T in {slow} of {_count(len(games), 'game')}"
 
 
 def lede(games: Sequence[Mapping[str, Any]], subject: str) -> str:
-    """Who is best elsewhere."""
-    others = Counter(game["best"] for game in games if game["best"] not in (None, subject))
-    if not others:
-        return "The comparison is of the median regret at the last round, against the leader of all rounds."
-    named = " and ".join(f"{name} in {count}" for name, count in others.most_common())
-    return f"Elsewhere the least median regret at the last round is that of another learner: {named}."
+    """Who has the least regret, and how often."""
+    wins = Counter(game["best"] for game in games if game["best"] is not None)
+    if not wins:
+        return "No regret against the leader was computed."
+    ranked = ", ".join(f"{name} in {count}" for name, count in wins.most_common() if name != subject)
+    others = f"; {ranked}" if ranked else ""
+    return (
+        f"{subject} has the least median regret at the last round in {wins[subject]} of "
+        f"{_count(wins.total(), 'game')}{others}. Regret is against the leader: the best policy for the mean cost."
+    )
+
+
+def panels_title(games: Sequence[Mapping[str, Any]], learners: Sequence[str]) -> str:
+    """The largest median regret of each learner, least first."""
+    most = {name: max(_ends(games, name), default=None) for name in learners}
+    known = sorted((value, name) for name, value in most.items() if value is not None)
+    return "Largest median regret in any game: " + ", ".join(f"{name} {value:.3g}" for value, name in known)
 
 
 def growth_title(games: Sequence[Mapping[str, Any]], subject: str) -> str:
     """How often the growth of the subject is which."""
     counts = Counter(_kind(game["learners"][subject]["growth"]["verdict"]) for game in games)
-    return (
-        f"The regret of {subject}: "
-        + ", ".join(f"{kind} in {count}" for kind, count in counts.most_common())
-        + f" of {_count(len(games), 'game')}"
-    )
+    kinds = ", ".join(f"{kind} in {count}" for kind, count in counts.most_common())
+    return f"The regret of {subject}: {kinds} of {_count(len(games), 'game')}"
 
 
 def best_title(games: Sequence[Mapping[str, Any]], subject: str) -> str:
     """Where the subject loses."""
     lost = sum(game["best"] not in (None, subject) for game in games)
-    return f"Where {subject} is not the best: {_count(lost, 'game')}" if lost else f"{subject} is the best everywhere"
+    if not lost:
+        return f"{subject} has the least regret everywhere"
+    return f"{subject} does not have the least regret in {lost} of {_count(len(games), 'game')}"
+
+
+def _ends(games: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    """The median regrets of a learner at the last rounds, where they are known."""
+    ends = [game["learners"][name]["regret"]["median"][-1] for game in games]
+    return [end for end in ends if end is not None]
+
+
+def _card(games: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
+    fits = [game["learners"][name]["growth"] for game in games]
+    powers = [fit["p"]["value"] for fit in fits if fit["best"] is not None]
+    kinds = Counter(_kind(fit["verdict"]) for fit in fits)
+    return {
+        "name": name,
+        "least": sum(game["best"] == name for game in games),
+        "facts": [
+            ["largest median regret", max(_ends(games, name), default=None)],
+            ["largest p of T^p", max(powers, default=None)],
+            ["games in which it beats the leader", kinds["beats the leader"]],
+        ],
+    }
 
 
 def _kind(verdict: str) -> str:
