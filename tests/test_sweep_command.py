@@ -156,10 +156,14 @@ class TestPage:
 
     def test_the_headline_counts_honestly(self) -> None:
         games = [
-            {"best": best, "learners": {"ftl": {"growth": {"verdict": verdict}}}}
-            for best, verdict in (("ftl", "log T"), ("discounted", "T^0.40"), ("ftl", "undecided: log T 60%, T^p 40%"))
+            {"best": best, "learners": {"ftl": {"growth": {"verdict": verdict, "best": "power", "p": {"band": band}}}}}
+            for best, verdict, band in (
+                ("ftl", "log T", [-0.1, 0.2]),
+                ("discounted", "T^0.40", [0.3, 0.6]),
+                ("ftl", "undecided: log T 60%, T^p 40%", [-0.5, 0.4]),
+            )
         ]
-        assert headline(games, "ftl") == "The regret of ftl grows no faster than log T in 1 of 3 games"
+        assert headline(games, "ftl") == "The regret of ftl grows slower than √T in 2 of 3 games"
         assert lede(games, "ftl").startswith(
             "ftl has the least median regret at the last round in 2 of 3 games; discounted"
         )
@@ -184,5 +188,5 @@ class TestPage:
         assert "CONSOLE" not in done.stderr
         assert done.stdout.count('<svg viewBox="0 0 280 190"') == 4
         assert done.stdout.count("<tr>") == 2 + 4 + 12 + 6  # heads, games, fits, provenance
-        assert "grows no faster than log T in" in done.stdout
+        assert "grows slower than √T in" in done.stdout
         assert "NaN" not in done.stdout.split('id="data"')[0]

@@ -369,37 +369,42 @@ class TestGrowth:
     @pytest.mark.parametrize(
         ("curve", "verdict", "parameter", "value"),
         [
-            (lambda t: 3.0 * np.log(t), "log T", "a", 3.0),
-            (lambda t: 0.5 * np.log(t) ** 2, "log² T", "b", 0.5),
-            (lambda t: 2.0 * np.sqrt(t), "T^0.50", "p", 0.5),
-            (lambda t: 0.1 * t, "T^1.00", "c", 0.1),
+            (lambda t: 1.0 + 3.0 * np.log(t), "log T", "a", 3.0),
+            (lambda t: 5.0 + 0.5 * np.log(t) ** 2, "log² T", "b", 0.5),
+            (lambda t: 2.0 * np.sqrt(t) - 3.0, "T^0.50", "p", 0.5),
+            (lambda t: 4.0 + 0.1 * t, "T^1.00", "c", 0.1),
+            (lambda t: 4.0 - 6.0 / np.sqrt(t), "bounded (T^-0.50)", "p", -0.5),
         ],
     )
     def test_a_known_growth_is_found(self, curve: Any, verdict: str, parameter: str, value: float) -> None:
-        factor = np.exp(np.random.default_rng(5).normal(0.0, 0.02, (10, MARKS.size)))
-        found = growth(MARKS, curve(MARKS) * factor)
+        size = np.exp(np.random.default_rng(5).normal(0.0, 0.2, (10, 1)))  # a seed has more regret or less all along,
+        noise = np.exp(np.random.default_rng(6).normal(0.0, 0.0002, (10, MARKS.size)))  # and hardly wavers
+        found = growth(MARKS, curve(MARKS) * size * noise)
         assert found["verdict"] == verdict
         low, high = found[parameter]["band"]
-        assert low <= value <= high
+        scale = 1.0 if parameter == "p" else float(np.median(size))
+        assert low <= value * scale <= high
         assert low <= found[parameter]["value"] <= high
-        assert found["error"][found["best"]] < 0.02
+        assert found["error"][found["best"]] < 0.001
         assert found["from"] == 100
 
     def test_exact_curves_give_exact_parameters(self) -> None:
-        found = growth(MARKS, np.tile(2.0 * np.log(MARKS), (4, 1)))
+        found = growth(MARKS, np.tile(7.0 + 2.0 * np.log(MARKS), (4, 1)))
         assert found["best"] == "log"
-        assert found["a"]["value"] == pytest.approx(2.0, rel=1e-14)
+        assert (found["a"]["value"], found["k"]["value"]) == pytest.approx((2.0, 7.0), rel=1e-12)
         assert found["support"] == {"log": 1.0, "log2": 0.0, "power": 0.0}
 
-    def test_a_constant_is_bounded(self) -> None:
+    def test_a_constant_is_no_growth(self) -> None:
         noise = np.random.default_rng(1).normal(0.0, 0.05, (10, MARKS.size))
-        assert growth(MARKS, 4.0 * np.exp(noise))["verdict"].startswith("bounded (T^")
+        assert growth(MARKS, 4.0 * np.exp(noise))["verdict"] == "bounded (no growth is seen)"
 
     def test_noise_leaves_it_undecided(self) -> None:
-        noise = np.random.default_rng(2).normal(0.0, 1.0, (10, MARKS.size))
+        noise = np.random.default_rng(2).normal(0.0, 0.1, (10, MARKS.size))
         found = growth(MARKS, np.log(MARKS) ** 1.5 * np.exp(noise))
         assert found["verdict"].startswith("undecided: ")
         assert max(found["support"].values()) < 0.95
+        low, high = found["p"]["band"]
+        assert high - low > 0.2
 
     def test_a_negative_regret_does_not_grow(self) -> None:
         assert growth(MARKS, -np.tile(MARKS, (3, 1)))["verdict"] == "beats the leader"
@@ -408,12 +413,12 @@ class TestGrowth:
         assert growth(MARKS, np.full((3, MARKS.size), 1e-13))["verdict"] == "no growth"
 
     def test_more_than_linear_cannot_last(self) -> None:
-        assert growth(MARKS, np.tile(MARKS**1.5, (3, 1)))["verdict"] == "T^1.50 (cannot last: play longer)"
+        assert growth(MARKS, np.tile(MARKS**1.4, (3, 1)))["verdict"] == "T^1.40 (cannot last: play longer)"
 
     def test_one_seed_has_no_band(self) -> None:
         found = growth(MARKS, 3.0 * np.log(MARKS)[None])
         assert (found["verdict"], found["a"]["band"], found["support"]) == ("log T (one seed)", None, None)
 
     def test_too_little_to_tell(self) -> None:
-        assert growth([1, 2, 5], np.ones((3, 3)))["verdict"] == "too few rounds to tell"
+        assert growth(MARKS[:9], np.ones((3, 9)))["verdict"] == "too few rounds to tell"  # 50, 100, 200, 500
         assert growth(MARKS, np.full((3, MARKS.size), np.nan))["verdict"] == "too few rounds to tell"

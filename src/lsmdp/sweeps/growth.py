@@ -1,19 +1,23 @@
 """How a regret grows: three curves, fitted to the medians over the seeds.
 
-    log     R_t = a log t          log2    R_t = b log(t)^2          power    R_t = c t^p
+    log     R_t = k + a log t          log2    R_t = k + b log(t)^2          power    R_t = k + c t^p
 
-Errors of a regret are in proportion to it, so the curves are fitted by least squares to log R_t, at the marked rounds
-of the second half of the decades, sqrt(T) <= t <= T; what comes before is how the game begins, not how it grows. For
-log and log2 the constant is the geometric mean of R_t / g(t); for power both come from a straight line. A power near
-0 says that the regret is bounded, and one near 1 that it is linear.
+The constant k is how the game began, and no part of the growth: without it, k + a log t would pass for a small power
+of t. The curves are fitted at the marked rounds of the second half of the decades, sqrt(T) <= t <= T, by least
+squares of the relative errors (R_t - fit) / R_t, because the spread of a regret is in proportion to it. For power, p
+runs over the hundredths between -1 and 3/2 but 0, where (t^p - 1) / p is log t. A negative p says that the regret is
+bounded, p = 1 that it is linear. A loss a round is bounded, so a power above 1 cannot last: the game is too short for
+what it shows.
 
-**Which fits best** is decided by the Bayesian information criterion, m log(RSS / m) + k log m over the m rounds, with
-k = 1 or, for power, 2 parameters. **How sure that is**: the seeds are drawn again with replacement, and medians, fits
+**Which fits best** is decided by the Bayesian information criterion, m log(RSS / m) + q log m over the m rounds, with
+q = 2 parameters or, for power, 3. **How sure that is**: the seeds are drawn again with replacement, and medians, fits
 and decision are made anew. ``support`` is how often each curve won, ``band`` the middle 95% of each parameter. A
-verdict is given if one curve wins in 95% of the draws; otherwise it says "undecided". ``error`` is how far the fit is
-typically off, exp(rms) - 1: the best of three curves may still be a poor one. A loss a round is bounded, so no
-power above 1 can last: the game is too short for what it shows. A median that is not positive has no logarithm: such a
-learner beats the leader, or has no regret at all, and there is no growth to fit.
+verdict is given if one curve wins in 95% of the draws; otherwise it says "undecided", and the band of p says what is
+left. Where the band of a is not above 0, no growth is seen. ``error`` is how far the fit is typically off, the root
+of the mean of the squared relative errors: the best of three curves may still be a poor one.
+
+A median that is not positive leaves nothing to be relative to: such a learner beats the leader or has no regret at
+all.
 """
 
 from __future__ import annotations
@@ -28,9 +32,10 @@ from lsmdp.regret.summary import LEADER_GAP
 
 DRAWS = 1000
 SURE = 0.95
-LEAST_ROUNDS = 3  # fewer than that, and a line through the points says nothing
+LEAST_ROUNDS = 5  # two more than parameters
+POWERS = np.array([k / 100 for k in range(-100, 151) if k])
 CURVES = ("log", "log2", "power")
-PARAMETERS = np.array([1, 1, 2])
+PARAMETERS = np.array([2, 2, 3])
 SHOWN = {"log": "log T", "log2": "log² T", "power": "T^p"}
 EXACT = np.finfo(np.float64).eps ** 2  # a residual below rounding is no better than one at it
 
@@ -38,7 +43,7 @@ EXACT = np.finfo(np.float64).eps ** 2  # a residual below rounding is no better 
 def growth(t: npt.ArrayLike, regret: npt.ArrayLike) -> dict[str, Any]:
     """The growth of a regret, given as seeds x rounds (nan: not known) at the rounds ``t``."""
     rounds, values = np.asarray(t, dtype=np.float64), np.asarray(regret, dtype=np.float64)
-    late = (rounds >= np.sqrt(rounds[-1])) & (rounds > 1.0) & ~np.isnan(values).any(axis=0)
+    late = (rounds >= np.sqrt(rounds[-1])) & ~np.isnan(values).any(axis=0)
     rounds, values = rounds[late], values[:, late]
     if rounds.size < LEAST_ROUNDS:
         return {"verdict": "too few rounds to tell", "best": None}
@@ -47,41 +52,54 @@ def growth(t: npt.ArrayLike, regret: npt.ArrayLike) -> dict[str, Any]:
     zero = LEADER_GAP * rounds  # leaders are found to within this much a round: less is no regret
     if (median <= zero).any():
         return about | {"verdict": _not_positive(median[-1], zero[-1]), "best": None}
-    seeds = len(values)
-    draws = np.random.default_rng(0).integers(seeds, size=(DRAWS, seeds))
     found, errors = _fits(rounds, median[None])
     best = CURVES[int(_winners(errors, rounds.size)[0])]
-    if seeds == 1:
-        again, support = found[:0], None
-    else:
-        medians = np.median(values[draws], axis=1)
-        medians = medians[(medians > zero).all(axis=1)]
-        again, errors_again = _fits(rounds, medians)
-        wins = np.bincount(_winners(errors_again, rounds.size), minlength=len(CURVES)) / DRAWS
-        support = dict(zip(CURVES, wins.tolist(), strict=True))  # what is missing to 1 was not positive
-    names = (("a", 0), ("b", 1), ("c", 2), ("p", 3))
-    parameters = {name: {"value": float(found[0, k]), "band": _band(again[:, k])} for name, k in names}
-    rms = dict(zip(CURVES, np.expm1(np.sqrt(errors[0] / rounds.size)).tolist(), strict=True))
+    again, support = _again(rounds, values, zero)
+    names = ("a", "b", "c", "p", "k")
+    parameters = {name: {"value": float(found[0, k]), "band": _band(again[:, k])} for k, name in enumerate(names)}
     return about | {
         "best": best,
-        "verdict": _verdict(best, parameters["p"], support),
+        "verdict": _verdict(best, parameters, support),
         "support": support,
-        "error": rms,
+        "error": dict(zip(CURVES, np.sqrt(errors[0] / rounds.size).tolist(), strict=True)),
         **parameters,
     }
 
 
+def _again(t: Floats, values: Floats, zero: Floats) -> tuple[Floats, dict[str, float] | None]:
+    """The parameters for each draw of the seeds, and how often each curve won; some draws are not positive."""
+    seeds = len(values)
+    if seeds == 1:
+        return np.empty((0, 5)), None
+    draws = np.random.default_rng(0).integers(seeds, size=(DRAWS, seeds))
+    medians = np.median(values[draws], axis=1)
+    found, errors = _fits(t, medians[(medians > zero).all(axis=1)])
+    wins = np.bincount(_winners(errors, t.size), minlength=len(CURVES)) / DRAWS
+    return found, dict(zip(CURVES, wins.tolist(), strict=True))
+
+
 def _fits(t: Floats, medians: Floats) -> tuple[Floats, Floats]:
-    """a, b, c and p for each row of medians, and the residual sums of squares of the three curves."""
-    logs, x = np.log(medians), np.log(t)
-    log_x = np.log(x)
-    log_a, log_b = (logs - log_x).mean(axis=1), (logs - 2.0 * log_x).mean(axis=1)
-    centred = x - x.mean()
-    p = logs @ centred / (centred @ centred)
-    log_c = logs.mean(axis=1) - p * x.mean()
-    fitted = np.stack([log_a[:, None] + log_x, log_b[:, None] + 2.0 * log_x, log_c[:, None] + p[:, None] * x])
-    errors = ((logs - fitted) ** 2).sum(axis=2).T
-    return np.stack([np.exp(log_a), np.exp(log_b), np.exp(log_c), p], axis=1), errors
+    """a, b, c, p and the k of log for each row of medians, and the mean squares that the three curves leave."""
+    log_t = np.log(t)
+    k, a, log_error = _line(log_t, medians)
+    _, b, log2_error = _line(log_t**2, medians)
+    lines = [_line(t**p / p, medians) for p in POWERS]
+    errors = np.stack([error for _, _, error in lines])
+    best = errors.argmin(axis=0)
+    each = np.arange(len(medians))
+    c = np.stack([slope / p for (_, slope, _), p in zip(lines, POWERS, strict=True)])[best, each]
+    return np.stack([a, b, c, POWERS[best], k], axis=1), np.stack([log_error, log2_error, errors[best, each]], axis=1)
+
+
+def _line(x: Floats, medians: Floats) -> tuple[Floats, Floats, Floats]:
+    """The k and the slope of R = k + slope x with the least relative errors, for each row, and their sum of squares."""
+    weights = medians**-2.0
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    x_mean, y_mean = weights @ x, (weights * medians).sum(axis=1)
+    dx, dy = x - x_mean[:, None], medians - y_mean[:, None]
+    slope = (weights * dx * dy).sum(axis=1) / (weights * dx**2).sum(axis=1)
+    left = ((dy - slope[:, None] * dx) / medians) ** 2
+    return y_mean - slope * x_mean, slope, left.sum(axis=1)
 
 
 def _winners(errors: Floats, m: int) -> npt.NDArray[np.int64]:
@@ -91,25 +109,28 @@ def _winners(errors: Floats, m: int) -> npt.NDArray[np.int64]:
 
 
 def _band(values: Floats) -> list[float] | None:
-    """The middle 95%, where there is something to tell it from."""
+    """The middle 95%, where most draws have something to tell it from."""
     return None if values.size < DRAWS / 2 else np.quantile(values, [(1 - SURE) / 2, (1 + SURE) / 2]).tolist()
 
 
-def _verdict(best: str, p: dict[str, Any], support: dict[str, float] | None) -> str:
-    name = _power(p) if best == "power" else SHOWN[best]
+def _verdict(best: str, parameters: dict[str, Any], support: dict[str, float] | None) -> str:
+    name = SHOWN[best] if best != "power" else _power(**parameters["p"])
     if support is None:
         return f"{name} (one seed)"
+    slope = parameters["a"]["band"]
+    if slope is not None and slope[0] <= 0.0:
+        return "bounded (no growth is seen)"
     if support[best] >= SURE:
         return name
     ranked = sorted(support.items(), key=lambda item: -item[1])
     return "undecided: " + ", ".join(f"{SHOWN[curve]} {share:.0%}" for curve, share in ranked if share >= 1 - SURE)
 
 
-def _power(p: dict[str, Any]) -> str:
-    low = p["band"][0] if p["band"] else p["value"]
+def _power(value: float, band: list[float] | None) -> str:
+    low, high = band or (value, value)
     if low > 1.0:
-        return f"T^{p['value']:.2f} (cannot last: play longer)"
-    return f"bounded (T^{p['value']:.2f})" if low <= 0.0 else f"T^{p['value']:.2f}"
+        return f"T^{value:.2f} (cannot last: play longer)"
+    return f"bounded (T^{value:.2f})" if high < 0.0 else f"T^{value:.2f}"
 
 
 def _not_positive(last: float, zero: float) -> str:

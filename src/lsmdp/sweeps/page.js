@@ -141,7 +141,8 @@ for (const id of ["panels", "growth", "best"]) $(`#${id} h2`).textContent = data
 $("#cards").replaceChildren(...data.cards.map((one) => make("div", { class: "card", style: `--colour:${colour[one.name]}` },
   make("h3", {}, one.name),
   make("div", { class: "big" }, `${one.least} of ${data.panels.games.length}`),
-  make("dl", {}, make("dt", {}, "games with the least regret"), make("dd", {}, ""), ...one.facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, number(value))])))));
+  make("p", { class: "caption" }, "games with the least regret"),
+  make("dl", {}, ...one.facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, number(value))])))));
 draw();
 const names = [{ name: "model" }, { name: "costs" }, { name: "rounds", number: true }];
 sortable($("#best .scroll"), [...names, { name: "least regret" }, { name: "its median", number: true },
