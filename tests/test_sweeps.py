@@ -270,6 +270,21 @@ class TestCluster:
         run_here(SMALL, tmp_path / "here")
         assert bits(SweepFolder(tmp_path / "dask").table()) == bits(SweepFolder(tmp_path / "here").table())
 
+    @pytest.mark.filterwarnings("default")
+    def test_a_job_that_kills_every_worker_is_given_up(self) -> None:
+        dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'lsmdp[dask]'")
+        distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'lsmdp[dask]'")
+        jobs = ["[1]", "__import__('os')._exit(1)"]
+        with (
+            dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+            distributed.LocalCluster(
+                n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+            ) as cluster,
+        ):
+            results = dict(Cluster(cluster.scheduler_address).each(eval, jobs))
+        assert results["[1]"] == [1]
+        assert results[jobs[1]].startswith("the workers that tried it died: ")
+
     def test_nobody_at_the_address(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("distributed", reason="Dask is not installed: pip install 'lsmdp[dask]'")
         monkeypatch.setattr("lsmdp.sweeps.workers.CONNECT_SECONDS", 0.5)

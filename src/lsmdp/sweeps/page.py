@@ -63,8 +63,8 @@ def story(summary: Mapping[str, Any]) -> dict[str, Any]:
         "growth": {
             "title": growth_title(games, subject),
             "finding": "a log T, b log² T and c T^p, each plus a constant, fitted to the medians of the rounds from "
-            "√T to T. The verdict is the curve that wins (by BIC) in 95% of the resamples of the seeds; undecided where "
-            "none does. Off by: how far the best curve typically is from the medians.",
+            "√T to T. The verdict is the curve that wins (by BIC) in 95% of the resamples of the seeds; undecided "
+            "where none does. Off by: how far the best curve typically is from the medians.",
             "rows": [_line(game, name, one) for game in games for name, one in game["learners"].items()],
         },
         "best": {
