@@ -112,6 +112,10 @@ class TestFile:
             ({"seeds": True}, "seeds is True"),
             ({"costs": []}, "costs is []: it is empty; name at least one."),
             ({"models": "ring:4"}, "models is 'ring:4': it must be a list. Write for example models = ["),
+            (
+                {"costs": ["switching", "switching:50"]},
+                "sticky:0.1 against switching:50 is the same game as sticky:0.1",
+            ),
             ({"costs": ["iid", "swap"]}, "costs[1] on models[1]: swap is a game of 2 states, but the model has 5."),
         ],
     )
@@ -119,7 +123,15 @@ class TestFile:
         with pytest.raises(SpecError) as caught:
             plan(SMALL | change)
         assert sentence in str(caught.value)
-        assert str(caught.value).startswith('"the sweep" has a fault:')
+
+    def test_costs_are_looked_at_even_where_no_model_can_be_made(self) -> None:
+        with pytest.raises(SpecError) as caught:
+            plan(SMALL | {"models": ["rnig:5"], "costs": ["iid", "idd", "drift:0"]})
+        assert [line.split(":")[0].strip() for line in str(caught.value).split("\n")[1:-1]] == [
+            "models[0]",
+            "costs[1]",
+            "costs[2]",
+        ]
 
     def test_a_file_that_is_no_toml_or_not_there(self, tmp_path: Path) -> None:
         (tmp_path / "a.toml").write_text("models = [")
@@ -316,6 +328,13 @@ class TestFolder:
         summary, more = run_here(SMALL | {"seeds": 4}, tmp_path)
         assert {job.replicate for job in more.played} == {3}
         assert summary["runs"] == 16
+
+    def test_what_was_made_for_another_sweep_goes(self, tmp_path: Path) -> None:
+        run_here(SMALL, tmp_path)
+        sweep, jobs = plan(SMALL | {"seeds": 4})
+        with pytest.raises(ZeroDivisionError):
+            sweeps.run(sweep, jobs, tmp_path, Here(), watch=lambda _: 1 / 0)
+        assert {path.name for path in tmp_path.iterdir()} == {"sweep.json", "runs"}
 
     def test_what_stops_a_sweep_keeps_what_is_done(self, tmp_path: Path) -> None:
         sweep, jobs = plan(SMALL)

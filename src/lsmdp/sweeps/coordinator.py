@@ -46,11 +46,11 @@ def run(
         failed: dict[str, str] = {}
         try:
             _play(folder, jobs, workers, finished, failed, watch or (lambda _: None))
+            return _sum_up(folder, sweep, jobs, finished, failed)
         except BaseException as stop:
             how = f" Go on with: {again}" if again else ""
             stop.add_note(f'{len(finished):,} of {len(jobs):,} runs are kept in "{path}".{how}')
             raise
-        return _sum_up(folder, sweep, jobs, finished, failed)
 
 
 def _play(

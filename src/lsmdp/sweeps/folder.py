@@ -27,6 +27,7 @@ from lsmdp.sweeps.spec import Sweep
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MADE = ("results.parquet", "summary.json", "report.html")
 JOB_COLUMNS: Mapping[str, type] = {"run": str, "model": str, "costs": str, "rounds": int, "seed": int}
 
 
@@ -53,14 +54,24 @@ class SweepFolder:
                 raise SpecError(f'"{self.path}" is not empty and holds no sweep. Choose another folder with --out.')
 
     def create(self, sweep: Sweep) -> None:
-        """Say what is asked for."""
+        """Say what is asked for; what was made for another sweep goes, but its runs stay."""
+        content = sweep.model_dump(mode="json")
         try:
             self.runs.mkdir(parents=True, exist_ok=True)
-            self._write("sweep.json", sweep.model_dump(mode="json"))
+            if self._sweep() != content:
+                for name in MADE:
+                    (self.path / name).unlink(missing_ok=True)
+                self._write("sweep.json", content)
         except OSError as refused:
             raise SpecError(
                 f'"{self.path}" cannot be written: {refused.strerror}. Choose another place with --out.'
             ) from None
+
+    def _sweep(self) -> Any:
+        try:
+            return json.loads((self.path / "sweep.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
 
     def rows(self, job: Job) -> list[Row] | None:
         """The rows of a finished run, or None."""

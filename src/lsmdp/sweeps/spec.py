@@ -23,7 +23,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from lsmdp.costs.names import STANDARD_INPUT, find
+from lsmdp.costs.names import STANDARD_INPUT, find, unknown
 from lsmdp.errors import LsmdpError, SpecError
 from lsmdp.game import start_law
 from lsmdp.learners import learner_by_name
@@ -158,10 +158,12 @@ def plan(fields: Mapping[str, Any], name: str = "the sweep") -> tuple[Sweep, lis
     costs = dict(_entries(fields, "costs", Cost))
     made = dict(_made(models, faults))
     faults += _misfits(made, models, costs)
+    jobs = [] if faults or sweep is None else list(_jobs(sweep, made))
+    faults += _twins(jobs)
     if faults or sweep is None:
         count = f"{len(faults)} faults" if len(faults) > 1 else "a fault"
         raise SpecError("\n  ".join([f'"{name}" has {count}:', *faults]) + "\nCorrect the file and start again.")
-    return sweep, list(_jobs(sweep, made))
+    return sweep, jobs
 
 
 def _entries(fields: Mapping[str, Any], field: str, kind: Any) -> Iterator[tuple[int, Any]]:
@@ -197,6 +199,8 @@ def _misfits(
         if entry.costs == STANDARD_INPUT:
             yield f"costs[{j}]: standard input can be read only once, and a sweep reads its costs often. Name a file."
             continue
+        if not made:
+            yield from _unknown(j, entry)
         found: dict[str, list[int]] = {}
         for k, lmdp in made.items():
             try:
@@ -208,9 +212,20 @@ def _misfits(
             yield f"costs[{j}]{'' if whole else ' on ' + _all(f'models[{k}]' for k in where)}: {sentence}"
 
 
+def _unknown(j: int, entry: CostEntry) -> Iterator[str]:
+    """What can be said of costs where there is no model to try them on."""
+    family = find(entry.costs)
+    try:
+        if family is not None:
+            family.parse(entry.costs)
+        elif not Path(entry.costs).exists():
+            raise unknown(entry.costs)
+    except SpecError as wrong:
+        yield f"costs[{j}]: {wrong}"
+
+
 def _jobs(sweep: Sweep, made: Mapping[int, LMDP]) -> Iterator[Job]:
-    """Every job once, in the order of the file."""
-    names = set()
+    """The jobs, in the order of the file."""
     of_replicate = dict(zip(sweep.seeds, seeds(sweep.seed, sweep.seeds), strict=True))
     for k, model in enumerate(sweep.models):
         for cost in sweep.costs:
@@ -225,9 +240,19 @@ def _jobs(sweep: Sweep, made: Mapping[int, LMDP]) -> Iterator[Job]:
                         **model.options(),
                     )
                     digest = digest_of(spec, made[k], spec.cost_sequence(made[k]))
-                    if digest not in names:
-                        names.add(digest)
-                        yield Job(model.label, cost.label, replicate, spec, digest, work_of(spec, made[k]))
+                    yield Job(model.label, cost.label, replicate, spec, digest, work_of(spec, made[k]))
+
+
+def _twins(jobs: Iterable[Job]) -> Iterator[str]:
+    """Games under two names, which would be counted twice."""
+    first: dict[str, Job] = {}
+    said = set()
+    for job in jobs:
+        other = first.setdefault(job.digest, job)
+        names = [f"{one.model} against {one.costs}" for one in (other, job)]
+        if other is not job and tuple(names) not in said:
+            said.add(tuple(names))
+            yield f"{names[1]} is the same game as {names[0]}. Name it once."
 
 
 def _all(words: Iterable[str]) -> str:
