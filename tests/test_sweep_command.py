@@ -11,7 +11,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,41 @@ def a_sweep(**changes: Any) -> dict[str, Any]:
     import tomllib
 
     return sweeps.run(*plan(tomllib.loads(FILE) | changes), Path("sweep"), Here())
+
+
+def until(holds: Callable[[], bool], seconds: float = 120.0) -> bool:
+    """Wait for something, but not for ever."""
+    deadline = time.monotonic() + seconds
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return holds()
+
+
+def living(group: int) -> list[str]:
+    """The states of the processes of a group, but for those that are over and wait to be fetched."""
+    shown = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
+    lines = [line.split() for line in shown.splitlines()]
+    return [state for pgid, state in lines if int(pgid) == group and not state.startswith("Z")]
+
+
+needs_ps = pytest.mark.skipif(shutil.which("ps") is None, reason="there is no ps here to find processes with")
+
+
+@contextmanager
+def long_sweep() -> Iterator[subprocess.Popen[str]]:
+    """A sweep in the midst of its longest run, with others done, in a group of processes of its own."""
+    Path("long.toml").write_text(LONG)
+    command = [sys.executable, "-c", "from lsmdp.cli import main; main()", "sweep", "long.toml", "--jobs", "2"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            assert until(lambda: len(list(Path("runs/long/runs").glob("*.json"))) >= 2)
+            assert living(process.pid)
+            yield process
+        finally:
+            if living(process.pid):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 class TestCommand:
@@ -115,19 +151,12 @@ class TestCommand:
         assert [line.split(",")[0] for line in lines] == [f"{done} of 8 runs" for done in range(1, 9)]
         assert all(re.fullmatch(r".* runs, \d+ s left", line) for line in lines[:-1])
 
-    @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent as a signal to a group of processes")
+    @needs_ps
     def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(self, run: Run) -> None:
-        Path("long.toml").write_text(LONG)
-        command = [sys.executable, "-c", "from lsmdp.cli import main; main()", "sweep", "long.toml", "--jobs", "2"]
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-        ) as process:
-            kept = Path("runs/long/runs")
-            deadline = time.monotonic() + 120
-            while len(list(kept.glob("*.json"))) < 2 and time.monotonic() < deadline:
-                time.sleep(0.05)
+        with long_sweep() as process:
             os.killpg(process.pid, signal.SIGINT)
             stdout, stderr = process.communicate(timeout=60)
+        kept = Path("runs/long/runs")
         assert (process.returncode, stdout) == (130, "")
         assert "Traceback" not in stderr
         found = re.search(r'Interrupted\.\n(\d) of 5 runs are kept in "runs/long"\. Go on with: lsmdp (.*)\n', stderr)
@@ -137,6 +166,13 @@ class TestCommand:
         result = run(*shlex.split(found[2]), "--quiet", "--json")
         assert result.exit_code == 0
         assert json.loads(result.stdout)["runs"] == 5
+
+    @needs_ps
+    def test_no_worker_outlives_a_coordinator_that_is_killed(self) -> None:
+        with long_sweep() as process:
+            process.kill()
+            process.wait()
+            assert until(lambda: not living(process.pid))
 
 
 class TestPage:

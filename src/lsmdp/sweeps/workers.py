@@ -2,9 +2,10 @@
 
 **Processes** are started afresh (spawn), with one thread each for BLAS and numba: the cores are busy with runs
 already, and sums do not depend on how many cores there are. They do not hear Ctrl-C, which is the coordinator's to
-hear; it ends them. A worker that dies takes its pool with it, and nobody can tell which of the jobs under way was to
-blame. So these are played again one at a time, each in a pool of its own: a job that ran out of memory beside another
-gets all of it, and one that dies alone as well is given up. The others go on as before.
+hear; it ends them, and they end themselves if it is killed. A worker that dies takes its pool with it, and nobody can
+tell which of the jobs under way was to blame. So these are played again one at a time, each in a pool of its own: a
+job that ran out of memory beside another gets all of it, and one that dies alone as well is given up. The others go
+on as before.
 
 **A cluster** plays the job of a dead worker on another one by itself, and gives it up after a few deaths.
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import (
@@ -154,7 +156,7 @@ def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
     others = set(multiprocessing.active_children())
     usual = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
-    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
+    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_end_with_parent)
     try:
         yield pool
         pool.shutdown(wait=True)
@@ -169,6 +171,18 @@ def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+def _end_with_parent() -> None:
+    """Let this worker end when the coordinator does, even where that is killed and cannot say so."""
+    parent = multiprocessing.parent_process()
+
+    def wait_for_the_end() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait_for_the_end, daemon=True).start()
 
 
 @contextmanager
