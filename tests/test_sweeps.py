@@ -454,5 +454,5 @@ class TestGrowth:
         assert (found["verdict"], found["a"]["band"], found["support"]) == ("log T (one seed)", None, None)
 
     def test_too_little_to_tell(self) -> None:
-        assert growth(MARKS[:9], np.ones((3, 9)))["verdict"] == "too few rounds to tell"  # 50, 100, 200, 500
-        assert growth(MARKS, np.full((3, MARKS.size), np.nan))["verdict"] == "too few rounds to tell"
+        assert growth(MARKS[:9], np.ones((3, 9)))["verdict"] == "too few rounds"  # 50, 100, 200, 500
+        assert growth(MARKS, np.full((3, MARKS.size), np.nan))["verdict"] == "too few rounds"

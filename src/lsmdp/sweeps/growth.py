@@ -11,10 +11,14 @@ what it shows.
 
 **Which fits best** is decided by the Bayesian information criterion, m log(RSS / m) + q log m over the m rounds, with
 q = 2 parameters or, for power, 3. **How sure that is**: the seeds are drawn again with replacement, and medians, fits
-and decision are made anew. ``support`` is how often each curve won, ``band`` the middle 95% of each parameter. A
-verdict is given if one curve wins in 95% of the draws; otherwise it says "undecided", and the band of p says what is
-left. Where the band of a is not above 0, no growth is seen. ``error`` is how far the fit is typically off, the root
-of the mean of the squared relative errors: the best of three curves may still be a poor one.
+and decision are made anew. ``support`` is how often each curve won, ``band`` the middle 95% of each parameter.
+``error`` is how far a curve is typically off, the root of the mean of its squared relative errors: the best of three
+may still be a poor one.
+
+**The verdict.** Where the band of a is not above 0, no growth is seen. As log t is the power 0, a band of p that
+holds 0 cannot tell log from a small power: it is "log T" if the band is below the generic power 1/2 and log2 won in
+less than 5% of the draws. A band below 0 is "bounded". Above 0, the curve that won in 95% of the draws is named.
+Anything else is "undecided", and the band of p says what is left.
 
 A median that is not positive leaves nothing to be relative to: such a learner beats the leader or has no regret at
 all.
@@ -32,6 +36,7 @@ from lsmdp.regret.summary import LEADER_GAP
 
 DRAWS = 1000
 SURE = 0.95
+GENERIC = 0.5  # the power of T that online learning has against any adversary
 LEAST_ROUNDS = 5  # two more than parameters
 POWERS = np.array([k / 100 for k in range(-100, 151) if k])
 CURVES = ("log", "log2", "power")
@@ -46,7 +51,7 @@ def growth(t: npt.ArrayLike, regret: npt.ArrayLike) -> dict[str, Any]:
     late = (rounds >= np.sqrt(rounds[-1])) & ~np.isnan(values).any(axis=0)
     rounds, values = rounds[late], values[:, late]
     if rounds.size < LEAST_ROUNDS:
-        return {"verdict": "too few rounds to tell", "best": None}
+        return {"verdict": "too few rounds", "best": None}
     median = np.median(values, axis=0)
     about = {"from": int(rounds[0]), "to": int(rounds[-1]), "seeds": len(values)}
     zero = LEADER_GAP * rounds  # leaders are found to within this much a round: less is no regret
@@ -57,9 +62,10 @@ def growth(t: npt.ArrayLike, regret: npt.ArrayLike) -> dict[str, Any]:
     again, support = _again(rounds, values, zero)
     names = ("a", "b", "c", "p", "k")
     parameters = {name: {"value": float(found[0, k]), "band": _band(again[:, k])} for k, name in enumerate(names)}
+    best, verdict = _verdict(best, parameters, support)
     return about | {
         "best": best,
-        "verdict": _verdict(best, parameters, support),
+        "verdict": verdict,
         "support": support,
         "error": dict(zip(CURVES, np.sqrt(errors[0] / rounds.size).tolist(), strict=True)),
         **parameters,
@@ -113,24 +119,25 @@ def _band(values: Floats) -> list[float] | None:
     return None if values.size < DRAWS / 2 else np.quantile(values, [(1 - SURE) / 2, (1 + SURE) / 2]).tolist()
 
 
-def _verdict(best: str, parameters: dict[str, Any], support: dict[str, float] | None) -> str:
-    name = SHOWN[best] if best != "power" else _power(**parameters["p"])
-    if support is None:
-        return f"{name} (one seed)"
-    slope = parameters["a"]["band"]
-    if slope is not None and slope[0] <= 0.0:
-        return "bounded (no growth is seen)"
-    if support[best] >= SURE:
-        return name
+def _verdict(best: str, parameters: dict[str, Any], support: dict[str, float] | None) -> tuple[str, str]:
+    """The curve that is to be believed, and what to say of it."""
+    a_band, p, p_band = parameters["a"]["band"], parameters["p"]["value"], parameters["p"]["band"]
+    if support is None or a_band is None:
+        few = "one seed" if support is None else "not positive in most draws"
+        return best, f"{SHOWN[best] if best != 'power' else f'T^{p:.2f}'} ({few})"
+    low, high = p_band
+    if a_band[0] <= 0.0:
+        return best, "bounded (no growth is seen)"
+    if high < 0.0:
+        return best, f"bounded (T^{p:.2f})"
+    if low <= 0.0 and high < GENERIC and support["log2"] < 1 - SURE:
+        return "log", SHOWN["log"]
+    if low > 0.0 and support[best] >= SURE:
+        last = " (cannot last: play longer)" if low > 1.0 else ""
+        return best, f"T^{p:.2f}{last}" if best == "power" else SHOWN[best]
     ranked = sorted(support.items(), key=lambda item: -item[1])
-    return "undecided: " + ", ".join(f"{SHOWN[curve]} {share:.0%}" for curve, share in ranked if share >= 1 - SURE)
-
-
-def _power(value: float, band: list[float] | None) -> str:
-    low, high = band or (value, value)
-    if low > 1.0:
-        return f"T^{value:.2f} (cannot last: play longer)"
-    return f"bounded (T^{value:.2f})" if high < 0.0 else f"T^{value:.2f}"
+    shares = ", ".join(f"{SHOWN[curve]} {share:.0%}" for curve, share in ranked if share >= 1 - SURE)
+    return best, f"undecided: {shares}"
 
 
 def _not_positive(last: float, zero: float) -> str:

@@ -16,10 +16,10 @@ from typing import Any
 
 from lsmdp import __version__
 from lsmdp.regret.summary import LEADER_GAP
+from lsmdp.sweeps.growth import GENERIC
 
 SUBJECT = "ftl"  # what the headline is about, where it plays
 NO_GROWTH = {"bounded", "beats the leader", "no growth"}
-GENERIC = 0.5  # the power of T that online learning has against any adversary
 
 
 def page(summary: Mapping[str, Any]) -> str:
@@ -63,8 +63,9 @@ def story(summary: Mapping[str, Any]) -> dict[str, Any]:
         "growth": {
             "title": growth_title(games, subject),
             "finding": "a log T, b log² T and c T^p, each plus a constant, fitted to the medians of the rounds from "
-            "√T to T. The verdict is the curve that wins (by BIC) in 95% of the resamples of the seeds; undecided "
-            "where none does. Off by: how far the best curve typically is from the medians.",
+            "√T to T. Bands are the middle 95% of 1,000 draws of the seeds. As log T is the power 0, it is the verdict "
+            "where the band of p holds 0 and neither √T nor log² T is left; undecided means that more than one "
+            "curve is. Off by: how far the curve typically is from the medians.",
             "rows": [_line(game, name, one) for game in games for name, one in game["learners"].items()],
         },
         "best": {
