@@ -200,6 +200,9 @@ class TestPage:
             )
         ]
         assert headline(games, "ftl") == "The regret of ftl grows slower than √T in 2 of 3 games"
+        short = {"best": "ftl", "learners": {"ftl": {"growth": {"verdict": "too few rounds", "best": None}}}}
+        assert headline([*games, short], "ftl").endswith("in 2 of the 3 games that are long enough to tell")
+        assert headline([short], "ftl") == "Too few rounds to tell how the regret of ftl grows"
         assert lede(games, "ftl").startswith(
             "ftl has the least median regret at the last round in 2 of 3 games; discounted"
         )
@@ -224,5 +227,5 @@ class TestPage:
         assert "CONSOLE" not in done.stderr
         assert done.stdout.count('<svg viewBox="0 0 280 190"') == 4
         assert done.stdout.count("<tr>") == 2 + 4 + 12 + 6  # heads, games, fits, provenance
-        assert "grows slower than √T in" in done.stdout
+        assert '<h1 id="headline">Too few rounds to tell how the regret of ftl grows</h1>' in done.stdout
         assert "NaN" not in done.stdout.split('id="data"')[0]

@@ -39,6 +39,7 @@ SURE = 0.95
 GENERIC = 0.5  # the power of T that online learning has against any adversary
 LEAST_ROUNDS = 5  # two more than parameters
 POWERS = np.array([k / 100 for k in range(-100, 151) if k])
+TOO_FEW = "too few rounds"
 CURVES = ("log", "log2", "power")
 PARAMETERS = np.array([2, 2, 3])
 SHOWN = {"log": "log T", "log2": "log² T", "power": "T^p"}
@@ -51,7 +52,7 @@ def growth(t: npt.ArrayLike, regret: npt.ArrayLike) -> dict[str, Any]:
     late = (rounds >= np.sqrt(rounds[-1])) & ~np.isnan(values).any(axis=0)
     rounds, values = rounds[late], values[:, late]
     if rounds.size < LEAST_ROUNDS:
-        return {"verdict": "too few rounds", "best": None}
+        return {"verdict": TOO_FEW, "best": None}
     median = np.median(values, axis=0)
     about = {"from": int(rounds[0]), "to": int(rounds[-1]), "seeds": len(values)}
     zero = LEADER_GAP * rounds  # leaders are found to within this much a round: less is no regret

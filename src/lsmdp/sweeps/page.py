@@ -16,7 +16,7 @@ from typing import Any
 
 from lsmdp import __version__
 from lsmdp.regret.summary import LEADER_GAP
-from lsmdp.sweeps.growth import GENERIC
+from lsmdp.sweeps.growth import GENERIC, TOO_FEW
 
 SUBJECT = "ftl"  # what the headline is about, where it plays
 NO_GROWTH = {"bounded", "beats the leader", "no growth"}
@@ -92,8 +92,14 @@ def kicker(summary: Mapping[str, Any]) -> str:
 
 def headline(games: Sequence[Mapping[str, Any]], subject: str) -> str:
     """In how many games the regret of the subject is seen to grow slower than the generic rate."""
-    slow = sum(_slow(game["learners"][subject]["growth"]) for game in games)
-    return f"The regret of {subject} grows slower than √T in {slow} of {_count(len(games), 'game')}"
+    fits = [game["learners"][subject]["growth"] for game in games]
+    told = [fit for fit in fits if fit["verdict"] != TOO_FEW]
+    if not told:
+        return f"Too few rounds to tell how the regret of {subject} grows"
+    slow = f"The regret of {subject} grows slower than √T in {sum(map(_slow, told))}"
+    if len(told) < len(fits):
+        return f"{slow} of the {_count(len(told), 'game')} that {'is' if len(told) == 1 else 'are'} long enough to tell"
+    return f"{slow} of {_count(len(fits), 'game')}"
 
 
 def lede(games: Sequence[Mapping[str, Any]], subject: str) -> str:
