@@ -39,7 +39,6 @@ from lsmdp.errors import SpecError
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 GAVE_UP = "the worker process died twice, the second time with nothing beside it. Is there memory enough for this run?"
 CONNECT_SECONDS = 10
-AHEAD = 4  # jobs that are handed to a cluster for each of its threads
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -90,11 +89,10 @@ class Cluster:
         """Every job with its result."""
         killed_worker, client = self._connect()
         try:
-            ahead = AHEAD * max(sum(client.nthreads().values()), 1)
             executor = client.get_executor(pure=False)
-            left, died = deque(jobs), (killed_worker,)
-            try:
-                lost = yield from _submitted(executor, ahead, work, left, died)
+            left = deque(jobs)
+            try:  # all at once: the cluster may grow while it works
+                lost = yield from _submitted(executor, len(left), work, left, (killed_worker,))
             finally:
                 executor.shutdown(wait=False)
             if lost or left:
