@@ -443,6 +443,9 @@ class TestGrowth:
     def test_a_negative_regret_does_not_grow(self) -> None:
         assert growth(MARKS, -np.tile(MARKS, (3, 1)))["verdict"] == "beats the leader"
 
+    def test_a_regret_that_was_negative_is_not_called_no_growth(self) -> None:
+        assert growth(MARKS, np.tile(MARKS - 1500.0, (3, 1)))["verdict"] == "changes sign"
+
     def test_less_than_the_leaders_are_certified_to_is_nothing(self) -> None:
         assert growth(MARKS, np.full((3, MARKS.size), 1e-13))["verdict"] == "no growth"
 

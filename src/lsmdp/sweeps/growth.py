@@ -20,8 +20,8 @@ holds 0 cannot tell log from a small power: it is "log T" if the band is below t
 less than 5% of the draws. A band below 0 is "bounded". Above 0, the curve that won in 95% of the draws is named.
 Anything else is "undecided", and the band of p says what is left.
 
-A median that is not positive leaves nothing to be relative to: such a learner beats the leader or has no regret at
-all.
+A median that is not positive leaves nothing to be relative to: such a learner beats the leader at the end, has no
+regret at all ("no growth"), or changes sign on the way.
 """
 
 from __future__ import annotations
@@ -142,4 +142,6 @@ def _verdict(best: str, parameters: dict[str, Any], support: dict[str, float] | 
 
 
 def _not_positive(last: float, zero: float) -> str:
+    if last > zero:
+        return "changes sign"
     return "beats the leader" if last < -zero else "no growth"
