@@ -9,7 +9,7 @@ PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test browser lint bench bench-full clean
+.PHONY: help demo test browser lint bench bench-full rates clean
 
 help: ## show this list
 	@echo 'lsmdp: linearly solvable MDPs. Commands (PYTHON=/path/to/python3 chooses the interpreter):'
@@ -39,6 +39,9 @@ bench: $(VENV)/.developing ## time lsmdp against its peers (15 minutes) and writ
 
 bench-full: $(VENV)/.developing ## the same with the cases that take long
 	@$(RUN) -m benchmarks --full
+
+rates: $(VENV)/.installed ## how fast regret grows: 240 games, up to 20 minutes, the page is runs/rates/report.html
+	@$(VENV)/bin/lsmdp sweep experiments/rates.toml --out runs/rates
 
 clean: ## remove .venv and everything else that can be made again
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

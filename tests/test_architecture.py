@@ -44,6 +44,7 @@ ORDER = (
     "checkup",
     "sources",
     "runs",
+    "sweeps",
     "terminal",
     "report",
     "cli",

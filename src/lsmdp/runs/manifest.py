@@ -34,13 +34,18 @@ NO_ROUNDS = bytes(32)
 def manifest(spec: Spec, lmdp: LMDP, costs: Costs) -> dict[str, Any]:
     """Versions and hashes; nothing in it depends on the machine."""
     return {
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+        "versions": versions(),
         "kernel": kernel_hash(lmdp),
         "costs": costs.digest() if costs.replayable else None,
         "seed": spec.seed,
         "states": lmdp.n,
         "start": _named(lmdp, spec.start),
     }
+
+
+def versions() -> dict[str, str]:
+    """Of Python, and of what computes the numbers."""
+    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
 
 
 def kernel_hash(lmdp: LMDP) -> str:

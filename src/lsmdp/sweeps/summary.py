@@ -1,0 +1,85 @@
+"""What a sweep comes to: the object that ``--json`` prints and ``summary.json`` holds.
+
+runs, failed            how many runs there are, and those that could not be played, each with the reason
+levels                  the quantiles that bands are made of: low, median, high
+games                   one for each model, cost family and horizon, with its learners:
+  learners: {name: {t, regret, idealised_regret, loss: {low, median, high}, seconds, growth}}
+  best, behind          who has the least median regret at the end; in how many seeds each other learner has less
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lsmdp.arrays import Floats
+from lsmdp.runs.manifest import versions
+from lsmdp.sweeps.growth import growth
+from lsmdp.sweeps.jobs import Job, Row
+from lsmdp.sweeps.spec import Sweep
+
+LEVELS = {"low": 0.1, "median": 0.5, "high": 0.9}
+BANDED = ("regret", "idealised_regret", "loss")
+
+
+def summarise(
+    sweep: Sweep, runs: Sequence[tuple[Job, Sequence[Row]]], failed: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Medians, bands and growth of each game, in the order of the sweep file."""
+    games: dict[tuple[str, str, int], list[tuple[Job, Sequence[Row]]]] = {}
+    for job, rows in runs:
+        games.setdefault((job.model, job.costs, job.spec.rounds or 0), []).append((job, rows))
+    return {
+        "runs": len(runs),
+        "failed": list(failed),
+        "versions": versions(),
+        "levels": LEVELS,
+        "sweep": sweep.model_dump(mode="json"),
+        "games": [_game(*names, found) for names, found in games.items()],
+    }
+
+
+def _game(model: str, costs: str, rounds: int, runs: Sequence[tuple[Job, Sequence[Row]]]) -> dict[str, Any]:
+    by_learner: dict[str, list[list[Row]]] = {}
+    for _, rows in runs:
+        for name in dict.fromkeys(row.learner for row in rows):
+            by_learner.setdefault(name, []).append([row for row in rows if row.learner == name])
+    learners = {name: _learner(of_seeds) for name, of_seeds in by_learner.items()}
+    ends = {name: _column([rows[-1:] for rows in of_seeds], "regret")[:, 0] for name, of_seeds in by_learner.items()}
+    known = {name: float(np.median(values)) for name, values in ends.items() if not np.isnan(values).any()}
+    best = min(known, key=lambda name: known[name]) if known else None
+    return {
+        "model": model,
+        "costs": costs,
+        "rounds": rounds,
+        "seeds": [job.replicate for job, _ in runs],
+        "best": best,
+        "less_than_best": {} if best is None else {name: int((ends[name] < ends[best]).sum()) for name in known},
+        "learners": learners,
+    }
+
+
+def _learner(of_seeds: Sequence[Sequence[Row]]) -> dict[str, Any]:
+    t = [row.t for row in of_seeds[0]]
+    regret = _column(of_seeds, "regret")
+    return {
+        "t": t,
+        **{name: _bands(_column(of_seeds, name)) for name in BANDED},
+        "seconds": float(np.median([rows[-1].seconds for rows in of_seeds])),
+        "growth": growth(t, regret),
+    }
+
+
+def _column(of_seeds: Sequence[Sequence[Row]], name: str) -> Floats:
+    """seeds x rounds; nan for what is not known."""
+    return np.array([[getattr(row, name) for row in rows] for rows in of_seeds], dtype=np.float64)
+
+
+def _bands(values: Floats) -> dict[str, list[float | None]]:
+    """The quantiles over the seeds, round by round; None where some seed is not known."""
+    return {
+        name: [None if np.isnan(value) else float(value) for value in np.quantile(values, level, axis=0)]
+        for name, level in LEVELS.items()
+    }

@@ -1,0 +1,231 @@
+"""The command ``sweep`` and its page: what is printed, how it exits, what is drawn."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+from lsmdp import sweeps
+from lsmdp.sweeps.page import best_title, growth_title, headline, lede, page
+from lsmdp.sweeps.spec import plan
+
+Run = Callable[..., Result]
+
+FILE = """
+models = ["sticky:0.1", "ring:5"]
+costs = ["iid", "drift"]
+learners = ["ftl", "discounted", "passive"]
+horizons = [50]
+seeds = 2
+"""
+LONG = """
+models = [{ kernel = "ring:5", horizons = [2000000] }, { kernel = "sticky:0.1", horizons = [20, 30, 40, 50] }]
+costs = ["iid"]
+learners = ["ftl"]
+horizons = [50]
+seeds = 1
+"""  # the first run keeps one of two workers busy for longer than any test
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("small.toml").write_text(FILE)
+
+
+class Here:
+    """Plays in this process."""
+
+    def each(self, work: Callable[[Any], Any], jobs: Any) -> Any:
+        yield from ((job, work(job)) for job in jobs)
+
+
+def a_sweep(**changes: Any) -> dict[str, Any]:
+    import tomllib
+
+    return sweeps.run(*plan(tomllib.loads(FILE) | changes), Path("sweep"), Here())
+
+
+def until(holds: Callable[[], bool], seconds: float = 120.0) -> bool:
+    """Wait for something, but not for ever."""
+    deadline = time.monotonic() + seconds
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return holds()
+
+
+def living(group: int) -> list[str]:
+    """The states of the processes of a group, but for those that are over and wait to be fetched."""
+    shown = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
+    lines = [line.split() for line in shown.splitlines()]
+    return [state for pgid, state in lines if int(pgid) == group and not state.startswith("Z")]
+
+
+needs_ps = pytest.mark.skipif(shutil.which("ps") is None, reason="there is no ps here to find processes with")
+
+
+@contextmanager
+def long_sweep() -> Iterator[subprocess.Popen[str]]:
+    """A sweep in the midst of its longest run, with others done, in a group of processes of its own."""
+    Path("long.toml").write_text(LONG)
+    command = [sys.executable, "-c", "from lsmdp.cli import main; main()", "sweep", "long.toml", "--jobs", "2"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            assert until(lambda: len(list(Path("runs/long/runs").glob("*.json"))) >= 2)
+            assert living(process.pid)
+            yield process
+        finally:
+            if living(process.pid):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+class TestCommand:
+    def test_it_plays_shows_and_goes_on(self, run: Run) -> None:
+        result = run("sweep", "small.toml", "--jobs", 2, "--quiet")
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "median regret against the leader" in result.stdout
+        assert "8 runs. Everything is in runs/small: look at report.html" in result.stdout
+        here = Path("runs/small")
+        assert {path.name for path in here.iterdir()} == {
+            "sweep.json",
+            "runs",
+            "results.parquet",
+            "summary.json",
+            "report.html",
+        }
+        before = {path: path.stat().st_mtime_ns for path in (here / "runs").iterdir()}
+        again = run("sweep", "small.toml", "--resume", "--json", "--quiet")
+        assert (again.exit_code, again.stderr) == (0, "")
+        content = json.loads(again.stdout)
+        assert content == json.loads((here / "summary.json").read_text())
+        assert (content["runs"], len(content["games"])) == (8, 4)
+        assert {path: path.stat().st_mtime_ns for path in (here / "runs").iterdir()} == before
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [
+            (("none.toml",), 'SpecError: "none.toml" cannot be read: No such file or directory'),
+            (("small.toml", "--jobs", 0), "SpecError: the number of processes is 0."),
+            (("small.toml", "--jobs", 1, "--dask", "tcp://x:1"), "SpecError: --jobs is about processes here"),
+            (("bad.toml",), "SpecError: \"bad.toml\" has 2 faults:\n  learners[0] is 'fltl'"),
+            (("small.toml", "--out", "small.toml"), 'SpecError: "small.toml" is a file. Name a folder with --out.'),
+        ],
+    )
+    def test_mistakes(self, run: Run, arguments: tuple[Any, ...], sentence: str) -> None:
+        Path("bad.toml").write_text(FILE.replace('"ftl"', '"fltl"').replace("ring:5", "ring:0"))
+        result = run("sweep", *arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.startswith(sentence)
+
+    def test_a_run_that_fails_is_exit_code_1(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("lsmdp.sweeps.Processes.each", Here.each)
+        Path("c.csv").write_text("0,1\n" * 30 + "0,2\n")
+        Path("small.toml").write_text(FILE.replace(', "ring:5"', "").replace('"drift"', '"c.csv"'))
+        result = run("sweep", "small.toml", "--quiet", "--json")
+        assert result.exit_code == 1
+        assert json.loads(result.stdout)["runs"] == 2
+        assert result.stderr.startswith("sticky:0.1 against c.csv, seed 0: CostError: c.csv: ")
+
+    def test_progress_says_how_far_it_is(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("lsmdp.sweeps.Processes.each", Here.each)
+        monkeypatch.setattr("lsmdp.terminal.LONG_PAUSE", 0.0)
+        result = run("sweep", "small.toml", "--json")
+        lines = result.stderr.splitlines()
+        assert [line.split(",")[0] for line in lines] == [f"{done} of 8 runs" for done in range(1, 9)]
+        assert all(re.fullmatch(r".* runs, \d+ s left", line) for line in lines[:-1])
+
+    @needs_ps
+    def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(self, run: Run) -> None:
+        with long_sweep() as process:
+            os.killpg(process.pid, signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=60)
+        kept = Path("runs/long/runs")
+        assert (process.returncode, stdout) == (130, "")
+        assert "Traceback" not in stderr
+        found = re.search(r'Interrupted\.\n(\d) of 5 runs are kept in "runs/long"\. Go on with: lsmdp (.*)\n', stderr)
+        assert found, stderr
+        assert int(found[1]) == len(list(kept.glob("*.json"))) in (2, 3, 4)
+        Path("long.toml").write_text(LONG.replace("2000000", "50"))
+        result = run(*shlex.split(found[2]), "--quiet", "--json")
+        assert result.exit_code == 0
+        assert json.loads(result.stdout)["runs"] == 5
+
+    @needs_ps
+    def test_no_worker_outlives_a_coordinator_that_is_killed(self) -> None:
+        with long_sweep() as process:
+            process.kill()
+            process.wait()
+            assert until(lambda: not living(process.pid))
+
+
+class TestPage:
+    def test_one_file_that_asks_for_nothing(self) -> None:
+        summary = a_sweep(models=["ring:5"], costs=["iid"])
+        text = Path("sweep/report.html").read_text(encoding="utf-8")
+        assert text == page(summary)
+        assert "{{" not in text
+        assert not re.search(r'(src|href)="(?!data:)', text)
+        assert set(re.findall(r"https?://[^\"' )]+", text)) <= {"http://www.w3.org/2000/svg"}
+        assert len(text) < 6e6
+
+    def test_a_name_cannot_end_the_script(self) -> None:
+        summary = a_sweep(models=["ring:5"], costs=["iid"])
+        summary["games"][0]["model"] = "</script><script>alert(1)</script>"
+        assert "</script><script>alert" not in page(summary)
+
+    def test_the_headline_counts_honestly(self) -> None:
+        games = [
+            {"best": best, "learners": {"ftl": {"growth": {"verdict": verdict, "best": "power", "p": {"band": band}}}}}
+            for best, verdict, band in (
+                ("ftl", "log T", [-0.1, 0.2]),
+                ("discounted", "T^0.40", [0.3, 0.6]),
+                ("ftl", "undecided: log T 60%, T^p 40%", [-0.5, 0.4]),
+            )
+        ]
+        assert headline(games, "ftl") == "The regret of ftl grows slower than √T in 2 of 3 games"
+        short = {"best": "ftl", "learners": {"ftl": {"growth": {"verdict": "too few rounds", "best": None}}}}
+        assert headline([*games, short], "ftl").endswith("in 2 of the 3 games that are long enough to tell")
+        assert headline([short], "ftl") == "Too few rounds to tell how the regret of ftl grows"
+        assert lede(games, "ftl").startswith(
+            "ftl has the least median regret at the last round in 2 of 3 games; discounted"
+        )
+        assert best_title(games, "ftl") == "ftl does not have the least regret in 1 of 3 games"
+        assert (
+            growth_title(games, "ftl") == "The regret of ftl: log T in 1, a power of T in 1, undecided in 1 of 3 games"
+        )
+
+    @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here to look at the page with")
+    def test_a_browser_draws_it(self) -> None:
+        a_sweep()
+        browser = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        browser += [
+            "--enable-logging=stderr",
+            "--virtual-time-budget=2000",
+            f"--user-data-dir={Path('profile').resolve()}",
+        ]
+        target = Path("sweep/report.html").resolve().as_uri()
+        done = subprocess.run(
+            [*browser, "--dump-dom", target], capture_output=True, text=True, timeout=120, check=False
+        )
+        assert "CONSOLE" not in done.stderr
+        assert done.stdout.count('<svg viewBox="0 0 280 190"') == 4
+        assert done.stdout.count("<tr>") == 2 + 4 + 12 + 6  # heads, games, fits, provenance
+        assert '<h1 id="headline">Too few rounds to tell how the regret of ftl grows</h1>' in done.stdout
+        assert "NaN" not in done.stdout.split('id="data"')[0]
