@@ -4,25 +4,28 @@ The peer is what a careful user would write for a Perron pair of diag(e^{-c}) P 
 In policy coordinates at v, A = diag(e^{-(r - min r)}) Q_v has its largest row sum 1, and Noda's iteration solves
 ((1 + eps) I - A) u = 1 and sets v <- v - log u; it is positive and globally convergent. Each step factors anew with
 SuperLU (ordering: minimum degree on A' + A, which fills least here). Both stop at the same certified gap.
-
-    python -m benchmarks.cold 100 316          sides of square grids with i.i.d. costs
+The peer is given up after PATIENCE seconds.
 """
 
 from __future__ import annotations
 
-import sys
 import time
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from rich.table import Table
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
 import lsmdp
+from benchmarks.measure import Blocks, repeated, timed
 from lsmdp import kernels
 
 TOL = 1e-9
 STEPS = 60
+PATIENCE = 60.0
 SHIFT = 1e-13  # keeps the matrix off singularity once the ratios agree
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -47,45 +50,70 @@ def noda(lmdp: lsmdp.LMDP, c: Array, tol: float, seconds: float) -> tuple[float,
     return hi - lo, STEPS
 
 
-def measure(side: int) -> dict[str, Any]:
-    """One grid: ours from a model that knows nothing yet, then the peer with ten times our time."""
+@dataclass(frozen=True)
+class Case:
+    """A square grid with i.i.d. costs."""
+
+    side: int
+    full: bool = False
+
+
+CASES = {f"grid {case.side}x{case.side}": case for case in (Case(100), Case(316), Case(1000, full=True))}
+HEADINGS = ("case", "span of v", "s", "P @ x", "steps", "gap", "splu + Noda s", "steps", "gap", "times lsmdp")
+
+
+def measure(name: str, blocks: Blocks) -> dict[str, Any]:
+    """One grid: ours from a model that knows nothing yet, then the peer with ten times our time; medians of the turns."""
+    side = CASES[name].side
     c = np.random.default_rng(0).uniform(0.0, 1.0, side * side)
     lsmdp.solve(lsmdp.grid(9, 9), c[:81], solver=lsmdp.Direct())  # no turn pays for the compiler
-    lmdp = lsmdp.grid(side, side)
-    began = time.perf_counter()
-    solution = lsmdp.solve(lmdp, c, tol=TOL, throw=False)
-    ours = time.perf_counter() - began
-    began = time.perf_counter()
-    gap, steps = noda(lmdp, c, TOL, 10.0 * ours)
-    peer = time.perf_counter() - began
-    x, began = np.ones(lmdp.n), time.perf_counter()
-    for _ in range(10):
-        lmdp.P @ x
-    product = (time.perf_counter() - began) / 10
+    x, P = np.ones(side * side), lsmdp.grid(side, side).P
+    seconds, answers = blocks.run(
+        {
+            "product": lambda: repeated(lambda: P @ x),
+            "lsmdp": lambda: timed(lambda: lsmdp.solve(lsmdp.LMDP(P), c, tol=TOL, throw=False)),
+            "noda": lambda: timed(lambda: noda(lsmdp.LMDP(P), c, TOL, PATIENCE)),
+        }
+    )
+    solution, (gap, steps) = answers["lsmdp"], answers["noda"]
+    ours, peer = seconds["lsmdp"], seconds["noda"]
     return {
-        "side": side,
+        "case": name,
         "value_span": solution.value_span,
-        "lsmdp": {"seconds": ours, "products": ours / product, "steps": solution.iterations, "gap": solution.gap},
-        "solver": solution.solver,
+        "lsmdp": {
+            "seconds": ours,
+            "products": ours / seconds["product"],
+            "steps": solution.iterations,
+            "gap": solution.gap,
+            "solver": solution.solver,
+        },
         "noda": {"seconds": peer, "steps": steps, "gap": gap, "met": gap <= TOL, "times_lsmdp": peer / ours},
+        "counts": solution.certified,
     }
 
 
-def main() -> None:
-    for side in [int(word) for word in sys.argv[1:]] or [100, 316]:
-        record = measure(side)
-        ours, peer = record["lsmdp"], record["noda"]
-        print(f"grid {side} x {side}, span of v {record['value_span']:.0f}")
-        print(
-            f"  lsmdp ({record['solver']}): {ours['seconds']:.2f} s, {ours['products']:,.0f} products, "
-            f"{ours['steps']} steps, gap {ours['gap']:.1e}"
-        )
-        print(
-            f"  splu + Noda: {peer['seconds']:.2f} s, {peer['steps']} steps, gap {peer['gap']:.1e}, "
-            f"{peer['times_lsmdp']:.1f} times the seconds",
-            flush=True,
-        )
+def cells(record: dict[str, Any]) -> list[str]:
+    """A line of the table."""
+    ours, peer = record["lsmdp"], record["noda"]
+    return [
+        record["case"],
+        f"{record['value_span']:.0f}",
+        f"{ours['seconds']:.3g}",
+        f"{ours['products']:,.0f}",
+        f"{ours['steps']}",
+        f"{ours['gap']:.0e}",
+        f"{peer['seconds']:.3g}",
+        f"{peer['steps']}",
+        f"{peer['gap']:.0e}" if peer["met"] else f"{peer['gap']:.0e} !",
+        f"{peer['times_lsmdp']:.1f}",
+    ]
 
 
-if __name__ == "__main__":
-    main()
+def table(records: Iterable[dict[str, Any]]) -> Table:
+    """One line per grid."""
+    out = Table(title="Cold solves of grids to 1e-9: lsmdp against sparse LU", title_justify="left", title_style="bold")
+    for heading in HEADINGS:
+        out.add_column(heading, justify="left" if heading == "case" else "right", no_wrap=True)
+    for record in records:
+        out.add_row(*cells(record))
+    return out
