@@ -63,7 +63,7 @@ HEADINGS = ("case", "span of v", "s", "P @ x", "steps", "gap", "splu + Noda s", 
 
 
 def measure(name: str, blocks: Blocks) -> dict[str, Any]:
-    """One grid: ours from a model that knows nothing yet, then the peer with ten times our time; medians of the turns."""
+    """One grid: ours from a model that knows nothing yet, and the peer; medians of the turns."""
     side = CASES[name].side
     c = np.random.default_rng(0).uniform(0.0, 1.0, side * side)
     lsmdp.solve(lsmdp.grid(9, 9), c[:81], solver=lsmdp.Direct())  # no turn pays for the compiler
