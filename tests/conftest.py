@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -12,6 +13,9 @@ from lsmdp.cli import app
 
 settings.register_profile("lsmdp", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("lsmdp")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so it is where a shell runs the tests in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
