@@ -173,7 +173,7 @@ else $("#parts-chart").textContent = "Not computed: the stationary law of each p
   const [xs, ys] = [world.x, world.y], unit = world.unit;
   const span = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
   const cells = [(span[1] - span[0]) / unit + 1, (span[3] - span[2]) / unit + 1];
-  const size = Math.max(4, Math.min(28, Math.floor(1100 / cells[0]), Math.floor(900 / cells[1])));
+  const size = Math.max(4, Math.min(56, Math.floor(1100 / cells[0]), Math.floor(900 / cells[1])));
   canvas.width = Math.round(cells[0] * size); canvas.height = Math.round(cells[1] * size);
   canvas.style.maxWidth = `calc(78vh * ${(canvas.width / canvas.height).toFixed(4)})`;
   const px = (x) => (x - span[0]) / unit * size + size / 2, py = (y) => (y - span[2]) / unit * size + size / 2;
