@@ -44,6 +44,7 @@ ORDER = (
     "checkup",
     "sources",
     "runs",
+    "pages",
     "sweeps",
     "terminal",
     "report",
