@@ -21,7 +21,6 @@ version = release = lsmdp.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml", "reference"]
 exclude_patterns = ["_build", "_ext"]
-suppress_warnings = ["toc.empty_glob"]
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_fence_as_directive = ["math"]
