@@ -4,8 +4,9 @@ Each line is a process of its own. It does all that follows with a small model o
 compiled and loaded; then makes the model, solves it to a gap of 1e-10 with costs drawn from [0, 1], and plays rounds of
 independent costs with one learner, exact losses and all. A round is the median of the last half of them. These are
 early rounds, which take longer than late ones (docs/performance.md has those). Seconds are those of the processor, all
-threads together: what else runs on the machine hardly matters. Memory is the growth of the peak beyond that of the small
-model. Of two such processes the better one counts, seconds and memory apart. The table goes to stdout as Markdown, as docs/scaling.md shows it.
+threads together: what else runs on the machine hardly matters. Memory is the growth of the peak beyond that of the
+small model. Of two such processes the better one counts, seconds and memory apart. The table goes to stdout as
+Markdown, as docs/scaling.md shows it.
 """
 
 from __future__ import annotations
@@ -78,6 +79,10 @@ def _apart(case: tuple[str, str, int]) -> dict[str, float]:
     return found
 
 
+def _time(seconds: float) -> str:
+    return f"{seconds:.2g}\u00a0s" if seconds >= 0.1 else f"{1e3 * seconds:.2g}\u00a0ms"
+
+
 def main() -> None:
     """The table, or one line of it as JSON."""
     if len(sys.argv) > 1:
@@ -90,8 +95,8 @@ def main() -> None:
         both = [_apart((kernel, learner, rounds)) for _ in range(2)]
         one = {name: min(found[name] for found in both) for name in both[0]}
         print(
-            f"| {kernel} | {learner} | {one['states']:,} | {one['moves']:,} | {one['make']:.2g} s | "
-            f"{one['solve']:.2g} s | {one['round']:.2g} s | {one['memory']:,.0f} MB | "
+            f"| {kernel} | {learner} | {one['states']:,} | {one['moves']:,} | {_time(one['make'])} | "
+            f"{_time(one['solve'])} | {_time(one['round'])} | {one['memory']:,.0f}\u00a0MB | "
             f"{one['memory'] * 2**20 / one['moves']:,.0f} |",
             flush=True,
         )

@@ -1,4 +1,4 @@
-"""The manual as a site: it builds without a warning, is complete, and works in a browser from disk, without a network."""
+"""The manual as a site: it builds without a warning, is complete, and works from disk in a browser."""
 
 from __future__ import annotations
 
@@ -118,11 +118,11 @@ window.seen = [];
 window.addEventListener("error", (event) => seen.push(String(event.message)));
 window.addEventListener("unhandledrejection", (event) => seen.push(String(event.reason)));
 window.addEventListener("load", () => setTimeout(() => {
-  const wide = [...document.querySelectorAll("article *, .sidebar-drawer *")].filter((node) => {
-    for (let up = node; up; up = up.parentElement)
-      if (/auto|scroll|hidden/.test(getComputedStyle(up).overflowX) && up.tagName !== "BODY" && up.tagName !== "HTML") return false;
-    return node.closest("article") && node.getBoundingClientRect().right > innerWidth + 1;
-  }).map((node) => node.tagName + "." + node.className);
+  const scrolls = (node) => node && node.tagName !== "ARTICLE"
+    && (/auto|scroll/.test(getComputedStyle(node).overflowX) || scrolls(node.parentElement));
+  const wide = [...document.querySelectorAll("article *")]
+    .filter((node) => node.getBoundingClientRect().right > innerWidth + 1 && !scrolls(node))
+    .map((node) => node.tagName + "." + node.className);
   parent.postMessage({ page: document.title, width: innerWidth, scroll: document.documentElement.scrollWidth, wide,
     errors: seen, found: [...document.querySelectorAll("#search-results li a")].map((a) => a.textContent),
     loaded: performance.getEntriesByType("resource").map((one) => one.name) }, "*");
