@@ -29,7 +29,6 @@ from lsmdp.cli import app
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in (*DOCS.glob("*.md"), *DOCS.glob("cases/*.md")))
-GENERATED = {"paper.md", "performance.md", "theory.md"}  # they are checked where they are made, and hold no code
 RUN = ("python", "sh")
 NO_CODE = ("math",)
 REASON = re.compile(r"<!-- not run: (.+) -->")
@@ -109,6 +108,21 @@ class Reader:
         known = os.environ | {"PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
         done = subprocess.run(["bash", "-c", script], env=known, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + (done.stderr if done.returncode else "")
+
+
+def test_hardly_any_block_is_left_out() -> None:
+    left_out = [f"{page}: {block.reason}" for page in PAGES for block in blocks(page) if block.reason]
+    run = [block for page in PAGES for block in blocks(page) if block.language in RUN and not block.reason]
+    assert len(run) >= 40
+    assert len(left_out) <= len(run) / 10, left_out
+
+
+def test_code_is_fenced() -> None:
+    """An indented block would be shown as code and never run."""
+    for page in PAGES:
+        text = (DOCS / page).read_text(encoding="utf-8")
+        bare = re.sub(r"^(`{3,}|:{3,}).*?^\1$", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert re.findall(r"\n\n {4}(?! *[-*\d]).+", bare) == [], page
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -112,6 +112,29 @@ def test_formulas_are_there_without_a_script(site: Path) -> None:
     assert "\\mathrm" not in re.sub(r"<script.*?</script>", "", theory, flags=re.DOTALL)
 
 
+def test_formulas_that_the_converter_needs_help_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    from mathml import converted  # type: ignore[import-not-found]
+
+    def bare(tex: str) -> str:
+        return re.sub(r"\s+(?=<)|(?<=>)\s+| xmlns=\"[^\"]*\"", "", converted(tex, block=True))
+
+    assert "<mfrac><mn>1</mn><mn>2</mn></mfrac>" in bare(r"\frac12")
+    assert bare(r"\frac s4") == bare(r"\frac{s}{4}")
+    assert bare(r"\bar c_t").count("<msub><mover") == 1  # the index is beside the letter
+    assert bare(r"\Big(\frac12\Big)") == bare(r"\left(\frac{1}{2}\right)")
+    assert '<mo stretchy="false">‖</mo>' in bare(r"Q\Vert P")
+    assert "<wbr>" in converted("a+b+c+d=e+f+g+h", block=False)  # a line may end there
+
+
+def test_the_picture_of_the_counterexample_has_the_numbers_of_its_page() -> None:
+    picture = (DOCS / "figures" / "swap.svg").read_text(encoding="utf-8")
+    page = (DOCS / "regret.md").read_text(encoding="utf-8")
+    for number in ("714.65", "−1.14"):  # the page prints them as well, and that is run
+        assert number in picture
+        assert number in page
+
+
 # Every page tells the frame around it how it fares; from disk, pages may not look into each other.
 TELL = """<script>
 window.seen = [];

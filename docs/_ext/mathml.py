@@ -3,7 +3,7 @@ r"""Formulas become MathML while the manual is built: no script and no network i
 docutils brings a converter from TeX to MathML. It knows a little less TeX than GitHub, which shows the same pages, so
 ``plain`` rewrites the rest first: ``\frac12`` has its braces left out, ``\Big(`` asks for a size where ``\left(``
 measures it, and ``\lt`` and ``\dots`` go by other names. A formula that cannot be converted is a
-warning, hence an error of the build. Two habits of the converter are undone in ``_settled``: it sets the index of
+warning, hence an error of the build. Two habits of the converter are undone in ``_settle``: it sets the index of
 ``\bar c_t`` below the letter instead of beside it, and lets ``\Vert`` grow with whatever stands on its line.
 """
 
@@ -22,6 +22,8 @@ from sphinx.util import logging
 
 OTHER_NAMES = {r"\lt": "<", r"\gt": ">", r"\dots": r"\ldots"}
 ACCENTS, FENCES = "ˉˆ˜^~¯", "‖{}∣"
+RELATIONS = ("=", "≤", "≥", "<", ">", "≡", "→", "↦", ",", ":", "+", "−", "-")
+SHORT = 4  # parts that stay together
 TOKEN = r"(?:\\[A-Za-z]+|[^\s{}\\])"
 ElementTree.register_namespace("", "http://www.w3.org/1998/Math/MathML")
 log = logging.getLogger(__name__)
@@ -66,10 +68,23 @@ def converted(tex: str, *, block: bool) -> str:
     """MathML for a formula."""
     made = tex2mathml(plain(tex), as_block=block)
     named = re.sub(r"&(?!lt;|gt;|amp;)\w+;", lambda entity: html.unescape(entity.group()), made)
-    return _settled(ElementTree.fromstring(named))
+    formula = ElementTree.fromstring(named)
+    _settle(formula)
+    pieces = [formula] if block else _pieces(formula)
+    return "<wbr>".join(ElementTree.tostring(piece, encoding="unicode", short_empty_elements=False) for piece in pieces)
 
 
-def _settled(formula: ElementTree.Element) -> str:
+def _pieces(formula: ElementTree.Element) -> list[ElementTree.Element]:
+    """A formula within a line, cut after its relations, where the line may end; browsers do not cut formulas."""
+    pieces = [ElementTree.Element(formula.tag)]
+    for part in formula:
+        pieces[-1].append(part)
+        if part.tag.endswith("mo") and part.text in RELATIONS and len(pieces[-1]) >= SHORT:
+            pieces.append(ElementTree.Element(formula.tag))
+    return [piece for piece in pieces if len(piece)]
+
+
+def _settle(formula: ElementTree.Element) -> None:
     for element in formula.iter():
         if element.tag.endswith("munderover") and element[2].text in ACCENTS:
             letter, index, accent = element
@@ -80,7 +95,6 @@ def _settled(formula: ElementTree.Element) -> str:
             ends = element.tag.endswith("mrow") and place in (0, len(element) - 1)
             if part.text and part.text in FENCES and not ends:
                 part.set("stretchy", "false")
-    return ElementTree.tostring(formula, encoding="unicode", short_empty_elements=False)
 
 
 def _append(writer: Any, node: nodes.Element, *, block: bool) -> None:

@@ -18,7 +18,7 @@ SWAP = np.array([[0.0, 1.0], [1.0, 0.0]])
 def main() -> None:
     """Two panels: the costs with the policy that is in step with them, and the two regrets."""
     matplotlib.use("agg")
-    matplotlib.rcParams |= {"svg.hashsalt": "lsmdp", "svg.fonttype": "path", "font.size": 10}
+    matplotlib.rcParams |= {"svg.hashsalt": "lsmdp", "svg.fonttype": "none", "font.size": 10}
     from matplotlib import pyplot
 
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9.2, 3.2), width_ratios=(1.25, 1))
@@ -43,7 +43,7 @@ def main() -> None:
     leader = lsmdp.solve(lmdp, np.mean(list(costs), axis=0)).policy
     for name, policy, colour in (("always swap", SWAP, COLOURS[1]), ("the leader", leader, COLOURS[0])):
         regret = loss - fixed_cost(lmdp, policy, costs, [1.0, 0.0], at=rounds).losses
-        right.plot(rounds, regret, color=colour, linewidth=2)
+        right.plot(rounds[::40], regret[::40], color=colour, linewidth=2)
         right.annotate(
             f"against {name}: {regret[-1]:.2f}".replace("-", "−"),
             (0.72 * T, regret[int(0.72 * T)]),
