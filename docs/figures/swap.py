@@ -43,7 +43,7 @@ def main() -> None:
     leader = lsmdp.solve(lmdp, np.mean(list(costs), axis=0)).policy
     for name, policy, colour in (("always swap", SWAP, COLOURS[1]), ("the leader", leader, COLOURS[0])):
         regret = loss - fixed_cost(lmdp, policy, costs, [1.0, 0.0], at=rounds).losses
-        right.plot(rounds[::40], regret[::40], color=colour, linewidth=2)
+        right.plot(rounds, regret, color=colour, linewidth=2)
         right.annotate(
             f"against {name}: {regret[-1]:.2f}".replace("-", "−"),
             (0.72 * T, regret[int(0.72 * T)]),
