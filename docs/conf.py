@@ -45,7 +45,7 @@ html_show_search_summary = False  # it would fetch the pages that were found, wh
 
 
 def _with_targets(_app: Sphinx, _page: str, source: list[str]) -> None:
-    """``<a id="x"></a>``, which GitHub jumps to, is a target that MyST knows as well."""
+    """Let ``<a id="x"></a>``, which GitHub jumps to, be a target that MyST knows as well."""
     source[0] = re.sub(r'^<a id="([^"]+)"></a>$', r"(\1)=", source[0], flags=re.MULTILINE)
 
 

@@ -28,7 +28,7 @@ from lsmdp.cli import app
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = sorted(path.relative_to(DOCS).as_posix() for path in (*DOCS.glob("*.md"), *DOCS.glob("cases/*.md")))
+PAGES = sorted(path.name for path in DOCS.glob("*.md"))  # docs/cases is written by scripts, which have their own tests
 RUN = ("python", "sh")
 NO_CODE = ("math",)
 REASON = re.compile(r"<!-- not run: (.+) -->")
@@ -61,6 +61,13 @@ def blocks(page: str) -> Iterator[Block]:
             opened, before, since = None, "", 0
         elif opened is None and line.strip():
             before, since = line.strip(), since + 1
+    assert opened is None, f"{page}, line {start}: this block has no end."
+
+
+def _commands(text: str) -> list[str]:
+    """The commands of a block, one by one unless it has a here-document."""
+    whole = [text] if "<<" in text else re.sub(r"\\\n", " ", text).splitlines()
+    return [command for command in whole if command.strip()]
 
 
 @dataclass
@@ -83,12 +90,9 @@ class Reader:
 
     def _shell(self, text: str) -> str:
         printed = ""
-        for command in re.sub(r"\\\n", " ", text).splitlines() if "<<" not in text else [text]:
-            words = shlex.split(command, comments=True) if "<<" not in command else []
-            if not words and "<<" not in command:
-                continue
-            simple = words[:1] == ["lsmdp"] and not SHELL_SIGNS & set(command.partition("#")[0])
-            code, output = self._command(words[1:]) if simple else self._bash(command)
+        for command in _commands(text):
+            simple = command.startswith("lsmdp ") and not SHELL_SIGNS & set(command.partition("#")[0])
+            code, output = self._command(shlex.split(command, comments=True)[1:]) if simple else self._bash(command)
             promised = re.search(r"# .*exit code (\d+)", command)
             assert code == int(promised.group(1) if promised else 0), f"{self.page}: {command}\n{output}"
             printed += output
