@@ -4,7 +4,7 @@
 
 A spec is a name of ``names.py`` or the path of a file. Files hold raw weights; ``LMDP.repaired`` makes a model of
 them, with the same options as on the command line. An edge list is no exception: where the weights of a state do
-not sum to 1, ``normalise=True`` is the user's word that they are proportions.
+not sum to 1, ``normalise=True`` is the user's word that they are proportions. Graphs, maps and road networks need none.
 """
 
 from __future__ import annotations
@@ -33,26 +33,25 @@ def read_model(
     """The model that a name or a file stands for, repaired as asked."""
     from lsmdp import makers
     from lsmdp.model import LMDP
-    from lsmdp.sources.files import blaming, kernel_file
+    from lsmdp.sources.files import Content, blaming, kernel_file
 
     spec = fspath(spec)
     name = find(spec, MODELS)
-    positions = None
     if name is None:
-        weights, labels = kernel_file(spec)
+        found = kernel_file(spec)
     else:
         made: LMDP = getattr(makers, name.maker)(*name.arguments(spec))
-        weights, labels, positions = made.P, made.labels, made.positions
+        found = Content(made.P, made.labels, made.positions)
     with blaming(spec):
         return LMDP.repaired(
-            weights,
-            labels,
+            found.weights,
+            found.labels,
             temperature,
-            normalise=normalise,
+            normalise=normalise or found.proportions,
             largest_class=largest_class,
             teleport=teleport,
             lazy=lazy,
-            positions=positions,
+            positions=found.positions,
             name=spec,
         )
 
