@@ -43,6 +43,7 @@ ORDER = (
     "makers",
     "checkup",
     "sources",
+    "trajectories",
     "runs",
     "sweeps",
     "terminal",

@@ -44,8 +44,9 @@ if TYPE_CHECKING:
     from lsmdp.model import LMDP
     from lsmdp.perron import Auto, Dense, Direct, Krylov, Power, Solution, solve
     from lsmdp.policy import Policy
-    from lsmdp.sources import read_cost, read_model
+    from lsmdp.sources import read_cost, read_model, write_model
     from lsmdp.theory import Certificate, certify
+    from lsmdp.trajectories import Fit, fit, from_trajectories
 
 __version__ = "0.1.0"
 
@@ -78,8 +79,9 @@ _HOME = {
     "model": ("LMDP",),
     "perron": ("Auto", "Dense", "Direct", "Krylov", "Power", "Solution", "solve"),
     "policy": ("Policy",),
-    "sources": ("read_cost", "read_model"),
+    "sources": ("read_cost", "read_model", "write_model"),
     "theory": ("Certificate", "certify"),
+    "trajectories": ("Fit", "fit", "from_trajectories"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -94,7 +96,11 @@ __all__ = [  # noqa: RUF022 - grouped by subject
     "from_edges",
     "from_networkx",
     "from_counts",
+    "from_trajectories",
+    "fit",
+    "Fit",
     "read_model",
+    "write_model",
     "read_cost",
     "solve",
     "Solution",

@@ -67,7 +67,7 @@ class LMDP:
 
         weights = as_weights(self.P)
         n = int(weights.shape[0])
-        keep("labels", _as_labels(self.labels, n))
+        keep("labels", as_labels(self.labels, n))
         keep("P", into_kernel(weights, normalise=normalise, labels=self.labels))
         keep("temperature", _as_temperature(self.temperature))
         keep("positions", _as_positions(self.positions, n))
@@ -98,7 +98,7 @@ class LMDP:
         """
         matrix = as_weights(weights)
         n = int(matrix.shape[0])
-        labels = _as_labels(labels, n)
+        labels = as_labels(labels, n)
         positions = _as_positions(positions, n)
         origin: Ints | None = None
         if largest_class:
@@ -272,7 +272,8 @@ class LMDP:
         return f"LMDP({title}{self.n:,} states, {self.nnz:,} moves{heat})"
 
 
-def _as_labels(labels: Sequence[str] | None, n: int) -> tuple[str, ...] | None:
+def as_labels(labels: Sequence[str] | None, n: int) -> tuple[str, ...] | None:
+    """Labels as a tuple of n different strings."""
     if labels is None:
         return None
     names = tuple(str(label) for label in labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,6 +61,18 @@ def complaints() -> Iterator[None]:
     except KeyboardInterrupt as stop:
         _complain("Interrupted." if _notes(stop) else "Interrupted; nothing was written.", stop)
         raise typer.Exit(130) from None
+
+
+def command_line(context: typer.Context, **changed: object) -> str:
+    """The command that is being run, with some of its options changed, ready to paste."""
+    words = ["lsmdp", context.command.name or ""]
+    for parameter in context.command.params:
+        value = changed.get(parameter.name or "", context.params.get(parameter.name or ""))
+        if parameter.param_type_name == "argument":
+            words.append(str(value))
+        elif parameter.name != "as_json" and value not in (None, False, parameter.default):
+            words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
+    return shlex.join(words)
 
 
 def print_json(content: dict[str, Any]) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,8 +20,9 @@ from lsmdp.cli.base import (
     complaints,
     print_json,
 )
-from lsmdp.errors import ConvergenceError, SpecError
+from lsmdp.errors import ConvergenceError
 from lsmdp.sources.names import COSTS, listing
+from lsmdp.sources.places import replacing, require_writable
 
 if TYPE_CHECKING:
     from lsmdp.perron import Solution
@@ -78,7 +76,7 @@ def solve(
     """Find the least average cost and its policy, with proof."""
     with complaints():
         if out is not None:
-            _require_writable(out)
+            require_writable(out)
         from lsmdp.perron import solve as solve_model
         from lsmdp.sources import read_cost, read_model
 
@@ -118,16 +116,6 @@ def _show(solution: Solution, as_json: bool, out: Path | None = None, *, explain
         console.print(f"v, mu and the policy are in {out}", markup=False, soft_wrap=True)
 
 
-def _require_writable(out: Path) -> None:
-    """Raise before the work is done, rather than after, where its result could not be kept."""
-    if out.suffix != ".npz":
-        raise SpecError(f'"{out}" does not end in .npz, the only format of --out. Write for example {out.stem}.npz.')
-    if out.is_dir():
-        raise SpecError(f'"{out}" is a folder. Name a file with --out.')
-    with _temporary(out):
-        pass
-
-
 def _save(out: Path, solution: Solution) -> None:
     """All of the solution or nothing: written beside its place, then moved there."""
     import numpy as np
@@ -140,20 +128,5 @@ def _save(out: Path, solution: Solution) -> None:
         "Q_indices": Q.indices,
         "Q_indptr": Q.indptr,
     }
-    with _temporary(out) as path:
-        with path.open("wb") as stream:
-            np.savez(stream, **arrays)
-        os.replace(path, out)
-
-
-@contextmanager
-def _temporary(out: Path) -> Iterator[Path]:
-    path = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        path.touch(exist_ok=False)
-        yield path
-    except OSError as refused:
-        raise SpecError(f'"{out}" cannot be written: {refused.strerror}. Choose another place with --out.') from None
-    finally:
-        if path.parent.is_dir():
-            path.unlink(missing_ok=True)
+    with replacing(out) as path, path.open("wb") as stream:
+        np.savez(stream, **arrays)

@@ -10,6 +10,7 @@ not sum to 1, ``normalise=True`` is the user's word that they are proportions. G
 from __future__ import annotations
 
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsmdp.sources.names import COSTS, MODELS, find
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from lsmdp.arrays import Floats
     from lsmdp.model import LMDP
 
-__all__ = ["COSTS", "MODELS", "read_cost", "read_model"]
+__all__ = ["COSTS", "MODELS", "read_cost", "read_model", "write_model"]
 
 
 def read_model(
@@ -54,6 +55,21 @@ def read_model(
             positions=found.positions,
             name=spec,
         )
+
+
+def write_model(lmdp: LMDP, path: str | PathLike[str]) -> None:
+    """Keep P, the labels and the positions of a model in an .npz file, which every command and ``read_model`` read.
+
+    It is what ``scipy.sparse.save_npz`` writes, with the arrays ``labels`` and ``positions`` added. The temperature is
+    no part of a kernel: it is given with each command.
+    """
+    from lsmdp.sources.files import save_kernel
+    from lsmdp.sources.places import replacing, require_writable
+
+    out = Path(path)
+    require_writable(out)
+    with replacing(out) as beside:
+        save_kernel(lmdp, beside)
 
 
 def read_cost(spec: str | PathLike[str], lmdp: LMDP) -> Floats:

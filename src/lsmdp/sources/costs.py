@@ -98,7 +98,7 @@ def _is_labelled(header: Sequence[str]) -> bool:
 def _read_csv(path: Path) -> Content:
     header = first_line(path)
     if _is_labelled(header):
-        return _labelled(read_columns(path, header, text=("state",), number="cost"))
+        return _labelled(read_columns(path, header, text=("state",), numbers=("cost",)))
     return read_numbers(path)[0]
 
 

@@ -22,7 +22,7 @@ from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ from scipy import sparse
 
 from lsmdp.errors import LsmdpError, SpecError
 from lsmdp.makers import edge_weights, walk_on_map
+from lsmdp.model import LMDP
 from lsmdp.sources.market import read_market
 from lsmdp.sources.names import MODELS, unknown
 from lsmdp.sources.tables import first_line, names_of, numbers_of, read_columns, read_numbers, read_parquet
@@ -149,6 +150,18 @@ def _read_npz(path: Path) -> Content:
     return Content(sparse.load_npz(path), labels, positions)  # scipy passes allow_pickle=False
 
 
+def save_kernel(lmdp: LMDP, path: Path) -> None:
+    """Write what ``_read_npz`` reads."""
+    with path.open("wb") as stream:
+        sparse.save_npz(stream, lmdp.P)
+    beside = {"labels": None if lmdp.labels is None else np.array(lmdp.labels), "positions": lmdp.positions}
+    with ZipFile(path, "a", ZIP_DEFLATED) as archive:
+        for name, values in beside.items():
+            if values is not None:
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                    np.lib.format.write_array(stream, values, allow_pickle=False)
+
+
 def _read_mtx(path: Path) -> Content:
     return Content(read_market(path))
 
@@ -161,7 +174,7 @@ def _read_map(path: Path, neighbours: int = 4) -> Content:
 def _read_csv(path: Path) -> Content:
     header = first_line(path)
     if _is_edge_list(header):
-        return _edges(read_columns(path, header, text=("from", "to"), number="weight"))
+        return _edges(read_columns(path, header, text=("from", "to"), numbers=("weight",)))
     values, names = read_numbers(path)
     if names is None and values.shape[0] == values.shape[1] + 1:
         values, names = values[1:], header  # labels that happen to be numbers
