@@ -45,6 +45,7 @@ ORDER = (
     "sources",
     "trajectories",
     "runs",
+    "pages",
     "sweeps",
     "terminal",
     "report",
