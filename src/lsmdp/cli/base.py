@@ -15,7 +15,9 @@ from lsmdp import __version__
 from lsmdp.errors import ConvergenceError, LsmdpError
 from lsmdp.sources.names import MODELS, listing
 
-KERNEL_HELP = "A file (.npz, .npy, .mtx, .csv, .parquet, .map or .map:8) or a name from the list below."
+KERNEL_HELP = (
+    "A file (.npz, .npy, .mtx, .csv, .parquet, .map or .map:8, .graphml, _net.tntp) or a name from the list below."
+)
 KERNELS = listing("Kernels by name", MODELS)
 EXIT_CODES = "Exit codes: 0 done; 1 looked at and not so; 2 the input cannot be used; 130 interrupted."
 

@@ -32,20 +32,60 @@ def from_edges(edges: Any, labels: Sequence[str] | None = None, **repairs: Unpac
     return LMDP.repaired(matrix, labels, normalise=True, **repairs)
 
 
-def from_networkx(graph: Any, weight: str = "weight", **repairs: Unpack[Repairs]) -> LMDP:
-    """A model from a networkx graph, directed or not: along its edges, in proportion to their weights.
+def from_networkx(graph: Any, weight: str | None = "weight", **repairs: Unpack[Repairs]) -> LMDP:
+    """A model from a networkx graph of any kind: along its edges, in proportion to their attribute ``weight``.
 
-    Nodes become labels, in the order of the graph; their attribute ``pos`` becomes ``positions`` if all have one.
+    An edge without that attribute counts 1, as in networkx; ``weight=None`` counts every edge 1. Parallel edges add
+    up, undirected edges lead both ways, a self-loop is a chance to stay (counted once). Nodes become labels, in the
+    order of the graph; ``positions`` are their attributes ``pos`` or ``x`` and ``y``, if all nodes have them.
     """
-    import networkx
-
-    if not len(graph):
-        raise ModelError("the graph has no node. A model needs at least one state.")
-    places = [place for _, place in graph.nodes(data="pos")]
-    if all(place is not None and len(place) == 2 for place in places):
+    matrix, labels, places = graph_weights(graph, weight)
+    if places is not None:
         repairs = {"positions": places, **repairs}
-    matrix = networkx.to_scipy_sparse_array(graph, weight=weight, dtype=np.float64, format="csr")
-    return LMDP.repaired(matrix, [str(node) for node in graph], normalise=True, **repairs)
+    return LMDP.repaired(matrix, labels, normalise=True, **repairs)
+
+
+def graph_weights(graph: Any, weight: str | None = "weight") -> tuple[CSR, list[str], Floats | None]:
+    """The weighted adjacency matrix of a networkx graph, its labels and positions; see :func:`from_networkx`."""
+    if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
+        raise ModelError(f"the graph is {type(graph).__name__}. Give a networkx graph, or edges to from_edges.")
+    number = {node: place for place, node in enumerate(graph.nodes)}
+    labels = [str(node) for node in number]
+    if not number:
+        raise ModelError("the graph has no node. A model needs at least one state.")
+    edges = list(graph.edges(data=weight)) if weight is not None else [(*edge[:2], None) for edge in graph.edges]
+    if weight not in (None, "weight") and edges and all(value is None for *_, value in edges):
+        raise ModelError(
+            f'none of the {len(edges)} edges has the attribute "{weight}". Name the one that holds the weights, or '
+            "count every edge 1 with weight=None."
+        )
+    ends = np.array([(number[u], number[v]) for u, v, _ in edges], dtype=np.int64).reshape(-1, 2)
+    values = np.array([_as_weight(edge) for edge in edges])
+    names = np.array(labels, dtype=object)
+    _check_edge_weights(values, names[ends])
+    if not graph.is_directed():
+        there_and_back = ends[:, 0] != ends[:, 1]
+        ends = np.concatenate([ends, ends[there_and_back, ::-1]])
+        values = np.append(values, values[there_and_back])
+    n = len(number)
+    return sparse.coo_array((values, (ends[:, 0], ends[:, 1])), shape=(n, n)).tocsr(), labels, _node_positions(graph)
+
+
+def _as_weight(edge: tuple[Any, Any, Any]) -> float:
+    u, v, value = edge
+    try:
+        return 1.0 if value is None else float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f'the edge from "{u}" to "{v}" has the weight {value!r}, not a number. Correct it.') from None
+
+
+def _node_positions(graph: Any) -> Floats | None:
+    places = [data.get("pos", (data.get("x"), data.get("y"))) for _, data in graph.nodes(data=True)]
+    try:
+        points = np.array(places, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return points if points.shape == (len(places), 2) and np.isfinite(points).all() else None
 
 
 def from_counts(

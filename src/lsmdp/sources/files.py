@@ -33,6 +33,7 @@ from lsmdp.makers import edge_weights, walk_on_map
 from lsmdp.model import LMDP
 from lsmdp.sources.market import read_market
 from lsmdp.sources.names import MODELS, unknown
+from lsmdp.sources.networks import read_graphml, read_tntp
 from lsmdp.sources.tables import first_line, names_of, numbers_of, read_columns, read_numbers, read_parquet
 
 Labels = Sequence[str] | None
@@ -171,6 +172,14 @@ def _read_map(path: Path, neighbours: int = 4) -> Content:
     return Content(walk.P, None, walk.positions, True)
 
 
+def _read_graphml(path: Path) -> Content:
+    return Content(*read_graphml(path), proportions=True)
+
+
+def _read_tntp(path: Path) -> Content:
+    return Content(*read_tntp(path), proportions=True)
+
+
 def _read_csv(path: Path) -> Content:
     header = first_line(path)
     if _is_edge_list(header):
@@ -215,4 +224,6 @@ KERNEL_FORMATS: Mapping[str, Format] = {
     ".csv": Format(_read_csv, "Write it as text in UTF-8, with commas between the numbers."),
     ".parquet": Format(_read_parquet, "Write it with pyarrow.parquet.write_table."),
     ".map": Format(_read_map, "Write it as text: type octile, height, width, map, and the rows."),
+    ".graphml": Format(_read_graphml, "Write it with networkx.write_graphml."),
+    ".tntp": Format(_read_tntp, "A TNTP network is text in UTF-8, named X_net.tntp."),
 }
