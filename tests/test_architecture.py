@@ -29,6 +29,7 @@ ORDER = (
     "elimination",
     "chain",
     "books",
+    "tilting",
     "model",
     "policy",
     "perron",

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from lsmdp.model import LMDP
     from lsmdp.perron import Auto, Dense, Direct, Krylov, Power, Solution, solve
     from lsmdp.policy import Policy
-    from lsmdp.sources import read_cost, read_model, write_model
+    from lsmdp.sources import read_cost, read_edge_costs, read_model, write_model
     from lsmdp.theory import Certificate, certify
     from lsmdp.trajectories import Fit, fit, from_trajectories
 
@@ -83,7 +83,7 @@ _HOME = {
     "model": ("LMDP",),
     "perron": ("Auto", "Dense", "Direct", "Krylov", "Power", "Solution", "solve"),
     "policy": ("Policy",),
-    "sources": ("read_cost", "read_model", "write_model"),
+    "sources": ("read_cost", "read_edge_costs", "read_model", "write_model"),
     "theory": ("Certificate", "certify"),
     "trajectories": ("Fit", "fit", "from_trajectories"),
 }
@@ -108,6 +108,7 @@ __all__ = [  # noqa: RUF022 - grouped by subject
     "read_model",
     "write_model",
     "read_cost",
+    "read_edge_costs",
     "solve",
     "Solution",
     "Policy",

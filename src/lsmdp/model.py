@@ -23,6 +23,8 @@ from lsmdp.arrays import (
     CSR,
     Floats,
     Ints,
+    as_cost,
+    as_edge_costs,
     as_weights,
     into_kernel,
     name_state,
@@ -33,6 +35,7 @@ from lsmdp.arrays import (
 from lsmdp.chain import largest_class as largest_class_of
 from lsmdp.chain import reversible_law, strong_classes
 from lsmdp.errors import AssumptionError, ModelError, SpecError
+from lsmdp.tilting import tilted
 
 if TYPE_CHECKING:
     from lsmdp.elimination import Plan
@@ -254,6 +257,21 @@ class LMDP:
         """(1 - eps) P + eps I: stay put with probability eps more. Makes every chain aperiodic."""
         _check_share(eps, "lazy")
         return self._with_kernel((1.0 - eps) * self.P + eps * sparse.eye_array(self.n, format="csr"))
+
+    def with_edge_costs(self, costs: Any) -> tuple[LMDP, Floats]:
+        """The same problem without costs of moves: a model P' and a cost to add to that of each state.
+
+        ``costs[x, y]`` is paid for moving from x to y (n x n, sparse or not; what P cannot do is not looked at). With
+        P'(y|x) = P(y|x) e^{-costs[x,y]/T} / Z(x), every policy Q pays in state x
+
+            sum_y Q(y|x) costs[x, y] + T KL(Q||P)  =  T KL(Q||P') - T log Z(x),
+
+        so ``tilted, extra = lmdp.with_edge_costs(costs)`` and ``solve(tilted, c + extra)`` give the optimum for the
+        state costs c and the edge costs together, with extra(x) = -T log Z(x) (tilting.py has the derivation). The
+        extra cost lies between the least and the mean edge cost of x under P.
+        """
+        P, extra = tilted(self.P, as_edge_costs(costs, self.P), self.temperature)
+        return self._with_kernel(P), as_cost(extra, self.n)
 
     def _with_kernel(self, P: CSR) -> LMDP:
         return LMDP(

@@ -31,6 +31,10 @@ COST_HELP = "A file (.npy, .csv, .parquet) or a name from the list below."
 COST_NAMES = listing("Costs by name", COSTS)
 
 Cost = Annotated[str, typer.Option("--cost", metavar="COST", help=COST_HELP, show_default=False)]
+EdgeCosts = Annotated[
+    Path | None,
+    typer.Option("--edge-costs", metavar="FILE", help="Costs of moves too: from, to, cost (.csv, .parquet)."),
+]
 Tol = Annotated[float, typer.Option("--tol", help="The width of the certificate to reach.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Say what the solver measured, chose and did.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Write v, mu and the policy to this .npz file.")]
@@ -63,6 +67,7 @@ def check(
 def solve(
     kernel: Kernel,
     cost: Cost,
+    edge_costs: EdgeCosts = None,
     tol: Tol = 1e-10,
     temperature: Temperature = 1.0,
     out: Out = None,
@@ -78,7 +83,7 @@ def solve(
         if out is not None:
             require_writable(out)
         from lsmdp.perron import solve as solve_model
-        from lsmdp.sources import read_cost, read_model
+        from lsmdp.sources import read_cost, read_edge_costs, read_model
 
         lmdp = read_model(
             kernel,
@@ -88,8 +93,12 @@ def solve(
             lazy=lazy,
             temperature=temperature,
         )
+        c = read_cost(cost, lmdp)
+        if edge_costs is not None:
+            lmdp, extra = lmdp.with_edge_costs(read_edge_costs(edge_costs, lmdp))
+            c = c + extra
         try:
-            solution = solve_model(lmdp, read_cost(cost, lmdp), tol=tol)
+            solution = solve_model(lmdp, c, tol=tol)
         except ConvergenceError as failure:
             if failure.solution is not None:
                 _show(failure.solution, as_json, explain=explain)

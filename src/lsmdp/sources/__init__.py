@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from lsmdp.sources.names import COSTS, MODELS, find
 
 if TYPE_CHECKING:
-    from lsmdp.arrays import Floats
+    from lsmdp.arrays import CSR, Floats
     from lsmdp.model import LMDP
 
-__all__ = ["COSTS", "MODELS", "read_cost", "read_model", "write_model"]
+__all__ = ["COSTS", "MODELS", "read_cost", "read_edge_costs", "read_model", "write_model"]
 
 
 def read_model(
@@ -86,3 +86,14 @@ def read_cost(spec: str | PathLike[str], lmdp: LMDP) -> Floats:
         return costs.cost_file(spec, lmdp)
     made: Floats = getattr(costs, name.maker)(lmdp, *name.arguments(spec))
     return made
+
+
+def read_edge_costs(spec: str | PathLike[str], lmdp: LMDP) -> CSR:
+    """The costs of moves in a .csv or .parquet file with the columns from, to and cost, for ``with_edge_costs``.
+
+    A move without a line costs 0. Lines about states that were dropped from the model are passed over; a state or a
+    move that the model does not have is an error.
+    """
+    from lsmdp.sources import costs
+
+    return costs.edge_cost_file(fspath(spec), lmdp)
