@@ -65,15 +65,18 @@ def complaints() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def command_line(context: typer.Context, **changed: object) -> str:
-    """The command that is being run, with some of its options changed, ready to paste."""
-    words = ["lsmdp", context.command.name or ""]
+def command_line(context: typer.Context, name: str, **more: object) -> str:
+    """The command ``name`` with the arguments of the one that is being run and more options, ready to paste."""
+    words = ["lsmdp", name]
     for parameter in context.command.params:
-        value = changed.get(parameter.name or "", context.params.get(parameter.name or ""))
+        value = context.params.get(parameter.name or "")
         if parameter.param_type_name == "argument":
             words.append(str(value))
-        elif parameter.name != "as_json" and value not in (None, False, parameter.default):
+        elif parameter.name not in ("as_json", *more) and value not in (None, False, parameter.default):
             words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
+    for option, value in more.items():
+        flag = f"--{option.replace('_', '-')}"
+        words += [flag] if value is True else [flag, str(value)]
     return shlex.join(words)
 
 

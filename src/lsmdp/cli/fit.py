@@ -66,7 +66,7 @@ def fit(
             )
         except ModelError as refused:
             if "--largest-class" in str(refused) and not (largest_class or teleport):
-                refused.add_note(f"Ready to paste: {command_line(context, largest_class=True)}")
+                refused.add_note(f"Ready to paste: {command_line(context, 'fit', largest_class=True)}")
             raise
         write_model(found.lmdp, out)
         if as_json:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,10 +18,11 @@ from lsmdp.cli.base import (
     Teleport,
     Temperature,
     app,
+    command_line,
     complaints,
     print_json,
 )
-from lsmdp.errors import ConvergenceError
+from lsmdp.errors import ConvergenceError, LsmdpError, ModelError
 from lsmdp.sources.names import COSTS, listing
 from lsmdp.sources.places import replacing, require_writable
 
@@ -42,6 +44,7 @@ Out = Annotated[Path | None, typer.Option("--out", help="Write v, mu and the pol
 
 @app.command(epilog=KERNELS)
 def check(
+    context: typer.Context,
     kernel: Kernel,
     normalise: Normalise = False,
     largest_class: LargestClass = False,
@@ -54,13 +57,34 @@ def check(
         from lsmdp.checkup import examine
         from lsmdp.sources import read_model
 
-        lmdp = read_model(kernel, normalise=normalise, largest_class=largest_class, teleport=teleport, lazy=lazy)
-        checkup = examine(lmdp)
+        try:
+            lmdp = read_model(kernel, normalise=normalise, largest_class=largest_class, teleport=teleport, lazy=lazy)
+        except ModelError as refused:
+            for way in _ways(kernel):
+                refused.add_note(f"Ready to paste: {command_line(context, 'check', **way)}")
+            raise
+        checkup = examine(lmdp, partial(command_line, context))
         if as_json:
             print_json(checkup.to_dict())
         else:
             typer.echo(str(checkup))
     raise typer.Exit(0 if checkup.ok else 1)
+
+
+def _ways(kernel: str) -> list[dict[str, Any]]:
+    """What would make a usable kernel of a file that is none."""
+    from lsmdp.arrays import as_weights
+    from lsmdp.checkup import ways
+    from lsmdp.sources.files import kernel_file
+
+    try:
+        found = kernel_file(kernel)
+        offered = list(ways(as_weights(found.weights)))
+    except LsmdpError:
+        return []  # the trouble is of another kind
+    if found.proportions:
+        offered = [{option: value for option, value in way.items() if option != "normalise"} for way in offered]
+    return [way for way in offered if way]
 
 
 @app.command(epilog=f"{KERNELS}\n\n{COST_NAMES}")
