@@ -16,6 +16,7 @@ from typer.testing import Result
 
 import lsmdp
 from lsmdp.errors import CostError, LsmdpError, ModelError, SpecError
+from lsmdp.report.frames import Film
 
 Run = Callable[..., Result]
 
@@ -162,6 +163,16 @@ class TestTntp:
         (tmp_path / "Town_node.tntp").write_text(header + "2\t5e4\t-1.5\t;\n1 0 0 ;\n3\t1\t2\t;\n\n4\t9\t9\t;\n")
         positions = lsmdp.read_model(tmp_path / "Town_net.tntp").positions
         assert positions.tolist() == [[0, 0], [50_000, -1.5], [1, 2], [9, 9]]
+
+    def test_north_is_up_on_the_page(self, tmp_path: Path) -> None:
+        (tmp_path / "Town_net.tntp").write_text(tntp())
+        (tmp_path / "Town_node.tntp").write_text("1 0.5 0 ;\n2 0.5 9.5 ;\n3 7.5 0 ;\n4 7.5 9.5 ;\n")
+        lmdp = lsmdp.read_model(tmp_path / "Town_net.tntp")
+        places = Film(lsmdp.play(lmdp, lsmdp.Passive(), np.zeros((2, 4)))).places
+        assert places is not None
+        down, across = places.T
+        assert down[1] < down[0]  # node 2 is north of node 1
+        assert across[2] > across[0]  # and node 3 east of it
 
     def test_names_of_two_words(self, tmp_path: Path) -> None:
         path = tmp_path / "net.tntp"

@@ -50,7 +50,8 @@ class LMDP:
     """A linearly solvable MDP: passive dynamics P, optional labels, and the weight of the control cost.
 
     P may be an array or any scipy sparse matrix; it is kept as a read-only CSR array. ``positions`` (n x 2)
-    places the states in the plane for pictures; whole numbers are read as (row, column) of a grid.
+    places the states in the plane for pictures: points (x, y), or cells (row, column) of a grid where they are
+    whole numbers that no two states share and that fill a rectangle well enough (``grid_shape``).
     Where states were dropped, ``origin[x]`` is the row of state x in the matrix that the model came from and
     ``origin_n`` the number of rows of that matrix.
     """
