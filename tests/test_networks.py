@@ -283,6 +283,19 @@ class TestGymnasium:
         with pytest.raises(CostError, match="the environment has 16 states, but the model came from 4"):
             lsmdp.gymnasium_costs(env, lsmdp.ring(4))
 
+    def test_a_lake_is_solved_with_its_rewards(self) -> None:
+        env = gymnasium.make("FrozenLake-v1")
+        lmdp = lsmdp.from_gymnasium(env, largest_class=True, temperature=0.05)
+        costs = lsmdp.gymnasium_costs(env, lmdp)
+        tilted, extra = lmdp.with_edge_costs(costs)
+        solution = lsmdp.solve(tilted, extra)
+        rho = np.abs(np.linalg.eigvals(lmdp.P.toarray() * np.exp(-costs.toarray() / 0.05))).max()
+        assert solution.average_cost == pytest.approx(-0.05 * np.log(rho), abs=1e-9)
+        mu = lsmdp.solve(lmdp, np.zeros(lmdp.n)).stationary
+        assert (
+            solution.average_cost < mu @ (lmdp.P.toarray() * costs.toarray()).sum(axis=1) - 0.01
+        )  # drifting pays more
+
     def test_no_table(self) -> None:
         with pytest.raises(ModelError, match="BlackjackEnv has no table P"):
             lsmdp.from_gymnasium(gymnasium.make("Blackjack-v1"))

@@ -149,9 +149,15 @@ def _as_text(column: Any, name: str, place: Place) -> Any:
     if not (pa.types.is_integer(column.type) or _is_text(column.type)):
         raise SpecError(f'the column "{name}" holds {column.type} values. Give names or whole numbers.')
     text = column.cast(pa.string())
-    missing = np.flatnonzero(text.fill_null("").to_numpy(zero_copy_only=False) == "")
-    _require_none(missing, name, place)
+    _require_none(_blank(text), name, place)
     return text
+
+
+def _blank(text: Any) -> Ints:
+    """Where a column of text has none."""
+    from pyarrow import compute
+
+    return np.flatnonzero(compute.equal(text.fill_null(""), "").to_numpy(zero_copy_only=False))
 
 
 def _is_text(kind: Any) -> bool:
@@ -186,8 +192,7 @@ def _times(column: Any, place: Place) -> tuple[npt.NDArray[Any], int]:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if _is_text(column.type):
-        blank = np.flatnonzero(column.fill_null("").to_numpy(zero_copy_only=False) == "")
-        _require_none(blank, "time", place)
+        _require_none(_blank(column), "time", place)
         column = _parsed(column, place)
     kind, ticks = column.type, 1
     if pa.types.is_date(kind):
