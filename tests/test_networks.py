@@ -178,6 +178,8 @@ class TestTntp:
         path = tmp_path / "net.tntp"
         path.write_text(tntp(header="~ \tInit node \tTerm node \tCapacity \tLength \tFree Flow Time \tB\tPower\t;"))
         assert lsmdp.read_model(path).n == 4
+        path.write_text(tntp(header="~ a remark\n" + HEADER))
+        assert lsmdp.read_model(path).n == 4
 
     def test_a_node_that_is_only_reached_is_a_dead_end(self, tmp_path: Path) -> None:
         path = tmp_path / "net.tntp"
@@ -194,8 +196,9 @@ class TestTntp:
             ("<NUMBER OF NODES> many\n", 'line 1: the number of nodes is "many"'),
             ("<NUMBER OF NODES> 3\n<END OF METADATA>\n", "the metadata lacks <NUMBER OF LINKS>"),
             (tntp(header="~ from to capacity ;"), 'line 8 is "~ from to capacity ;". Below the metadata stands'),
+            (tntp().partition("~")[0], "it ends after the metadata. Below the metadata stands the header"),
             (tntp(header="1 2 3 ;"), 'line 8 is "1 2 3 ;"'),
-            (tntp()[:-40], "A link has 10 numbers and ends with a semicolon"),
+            (tntp()[:-40], "A link is a line of numbers that ends with a semicolon"),
             (tntp(count=9), "it promises 9 links and holds 7: it is truncated"),
             (tntp([*LINKS, (1, 7, 3.0)]), 'line 16: there is no node "7". Nodes are numbered from 1 to 4'),
             (tntp([(0, 1, 3.0)]), 'line 9: there is no node "0"'),

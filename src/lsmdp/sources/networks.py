@@ -118,22 +118,14 @@ def _metadata(lines: Iterator[Line]) -> tuple[int, int]:
 
 
 def _links(lines: Iterator[Line], nodes: int) -> Iterator[_Link]:
-    number, header = next(lines, (0, ""))
-    names = re.sub(r"(init|term) +node", r"\1_node", header.lower()).strip("~; \t").split()
-    missing = [name for name in NEEDED if name not in names]
-    if not header.startswith("~") or missing:
-        raise SpecError(
-            f'line {number} is "{header[:60]}". Below the metadata stands the header: ~ and the names of the columns, '
-            "with init_node, term_node and capacity."
-        )
-    places = [names.index(name) for name in NEEDED]
+    places = _header(lines)
     for number, line in lines:
         if line.startswith("~"):
             continue
         cells = line.rstrip(";").split()
         if not line.endswith(";") or len(cells) <= max(places):
             raise SpecError(
-                f'line {number} is "{line[:60]}". A link has {len(names)} numbers and ends with a semicolon: it is '
+                f'line {number} is "{line[:60]}". A link is a line of numbers that ends with a semicolon: it is '
                 "truncated, or not of this table."
             )
         start, end = (_node(cells[place], nodes, number) for place in places[:2])
@@ -141,6 +133,23 @@ def _links(lines: Iterator[Line], nodes: int) -> Iterator[_Link]:
         if capacity < 0.0:
             raise SpecError(f"line {number}: the capacity is {capacity:g}. It cannot be negative; correct it.")
         yield _Link(number, start, end, capacity)
+
+
+def _header(lines: Iterator[Line]) -> list[int]:
+    """The columns of the two ends and of the capacity; the header is the first comment that names them."""
+    blamed = (0, "")
+    for number, line in lines:
+        names = re.sub(r"(init|term) +node", r"\1_node", line.lower()).strip("~; \t").split()
+        if line.startswith("~") and set(NEEDED) <= set(names):
+            return [names.index(name) for name in NEEDED]
+        blamed = blamed if blamed[0] else (number, line)
+        if not line.startswith("~"):
+            break
+    fact = f'line {blamed[0]} is "{blamed[1][:60]}"' if blamed[0] else "it ends after the metadata"
+    raise SpecError(
+        f"{fact}. Below the metadata stands the header: ~ and the names of the columns, with init_node, term_node and "
+        "capacity."
+    )
 
 
 def _node(cell: str, nodes: int, line: int) -> int:
