@@ -44,6 +44,8 @@ ORDER = (
     "checkup",
     "sources",
     "runs",
+    "memory",
+    "loop",
     "sweeps",
     "terminal",
     "report",
