@@ -127,9 +127,7 @@ class Loop:
         said = _parsed(line)
         strange = [key for key in said if key not in KEYS]
         if strange:
-            raise SpecError(
-                f'there is no "{strange[0]}" in a line. Its keys are "cost" and "state"; both may be absent.'
-            )
+            raise SpecError(f'a line has no "{strange[0]}". Its keys are "cost" and "state", and both may be absent.')
         at = self._place(said["state"]) if "state" in said else self.kept.at
         if at == NOWHERE:
             raise SpecError(
@@ -156,9 +154,7 @@ class Loop:
     def _by_label(self, given: dict[str, Any]) -> list[Any]:
         unknown = given.keys() - self._names.keys()
         if unknown and self.lmdp.origin is None:  # else it may be a state that was dropped
-            raise CostError(
-                f'there is a cost for "{min(unknown)}", which is not a state of the model. Check the names.'
-            )
+            raise CostError(f'there is a cost for "{min(unknown)}", which is no state of the model. Check the names.')
         if self.missing is not None:
             return [given.get(name, self.missing) for name in self._names]
         try:
@@ -207,11 +203,14 @@ def _parsed(line: bytes) -> dict[str, Any]:
     except UnicodeDecodeError as broken:
         raise SpecError(f"it is not UTF-8 (byte {broken.start + 1}). Write JSON in UTF-8.") from None
     except json.JSONDecodeError as broken:
+        place = f"character {broken.pos + 1}: {broken.msg}"
+        raise SpecError(f"it is not JSON ({place}). Write one object a line.") from None
+    except LsmdpError:
+        raise
+    except (ValueError, RecursionError):
         raise SpecError(
-            f"it is not JSON (character {broken.pos + 1}: {broken.msg}). Write one object a line."
+            "it is nested too deeply, or has a number of too many digits. Write one object a line."
         ) from None
-    except RecursionError:
-        raise SpecError("it is nested too deeply. Write one object a line.") from None
     if not isinstance(said, dict):
         raise SpecError('it is not an object. Write {"cost": [...]}, {"cost": {label: number, ...}} or {"state": ...}.')
     return said

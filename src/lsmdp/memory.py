@@ -30,7 +30,6 @@ import warnings
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import fields, is_dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -188,12 +187,13 @@ def _identity(lmdp: LMDP, learner: Learner) -> dict[str, Any]:
 
 def _options(learner: Learner) -> Iterator[tuple[str, Any]]:
     """The options of a learner that is a dataclass, as far as they are numbers and words, or a policy."""
-    for option in fields(learner) if is_dataclass(learner) else ():
-        value = getattr(learner, option.name)
+    known: Mapping[str, object] = getattr(learner, "__dataclass_fields__", {})
+    for name in known:
+        value = getattr(learner, name)
         if isinstance(value, Policy):
-            yield option.name, hashlib.sha256(value.v.tobytes()).hexdigest()[:12]
+            yield name, hashlib.sha256(value.v.tobytes()).hexdigest()[:12]
         elif isinstance(value, bool | int | float | str):
-            yield option.name, value
+            yield name, value
 
 
 def _read(path: Path, content: bytes, lmdp: LMDP, learner: Learner) -> Kept:
@@ -202,8 +202,8 @@ def _read(path: Path, content: bytes, lmdp: LMDP, learner: Learner) -> Kept:
     _require_same(path, head, _identity(lmdp, learner))
     kept = _kept(path, head, rest[: head["bytes"]], learner.init(lmdp))
     tail, used = rest[head["bytes"] :], 0
-    for at, c_t, used in _records(tail, lmdp.n):
-        kept = kept.after(lmdp, learner, at, c_t)
+    for at, c_t, end in _records(tail, lmdp.n):
+        kept, used = kept.after(lmdp, learner, at, c_t), end
     if used < len(tail):
         warnings.warn(
             f'"{path}" ends in {len(tail) - used:,} bytes that are not whole, as after a power cut or on a full disk. '

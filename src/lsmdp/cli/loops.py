@@ -84,7 +84,8 @@ def follow(
         turn, loop = Turn(), Loop.of(lmdp, learner_by_name(learner), start=start, scale=scale, missing=missing)
         if state is not None:
             loop.remember(Memory(state, lmdp, loop.learner))
-            typer.echo(f'{loop.learner.name} goes on after round {loop.kept.rounds:,} in "{state}".', err=True)
+            begins = f"goes on after round {loop.kept.rounds:,}" if loop.kept.rounds else "begins"
+            typer.echo(f'{loop.learner.name} {begins}; what it learns is kept in "{state}".', err=True)
         with turn.minding(SIGINT, SIGTERM):
             try:
                 serve(loop, sys.stdin.buffer, sys.stdout.buffer, turn)
