@@ -156,9 +156,8 @@ def _snapshot(lmdp: LMDP, learner: Learner, kept: Kept) -> bytes:
         "scale": kept.scale,
         "fields": list(arrays),
         "bytes": len(content),
-        "crc32": zlib.crc32(content),
     }
-    return json.dumps(head).encode() + b"\n" + content
+    return json.dumps(head | {"crc32": _checksum(head, content)}).encode() + b"\n" + content
 
 
 def _packed(learner: Learner, state: State) -> dict[str, Any]:
@@ -198,10 +197,9 @@ def _options(learner: Learner) -> Iterator[tuple[str, Any]]:
 
 def _read(path: Path, content: bytes, lmdp: LMDP, learner: Learner) -> Kept:
     """What a file knows: its snapshot, and what the learner makes of the records behind it."""
-    head, rest = _split(path, content)
+    head, body, tail = _split(path, content)
     _require_same(path, head, _identity(lmdp, learner))
-    kept = _kept(path, head, rest[: head["bytes"]], learner.init(lmdp))
-    tail, used = rest[head["bytes"] :], 0
+    kept, used = _kept(path, head, body, learner.init(lmdp)), 0
     for at, c_t, end in _records(tail, lmdp.n):
         kept, used = kept.after(lmdp, learner, at, c_t), end
     if used < len(tail):
@@ -213,7 +211,8 @@ def _read(path: Path, content: bytes, lmdp: LMDP, learner: Learner) -> Kept:
     return kept
 
 
-def _split(path: Path, content: bytes) -> tuple[dict[str, Any], bytes]:
+def _split(path: Path, content: bytes) -> tuple[dict[str, Any], bytes, bytes]:
+    """The first line of a file, the arrays, and the records, once it is certain that this is what they are."""
     line, _, rest = content.partition(b"\n")
     try:
         head = json.loads(line[:LONGEST_HEAD])
@@ -227,21 +226,34 @@ def _split(path: Path, content: bytes) -> tuple[dict[str, Any], bytes]:
             f'"{path}" is of version {head.get("version")} of the format; this lsmdp reads version {VERSION}. Use the '
             "lsmdp that wrote it, or begin a new file."
         )
-    return head, rest
+    checksum, size = head.pop("crc32", None), head.get("bytes", 0)
+    body = rest[:size]
+    if len(body) != size or _checksum(head, body) != checksum:
+        raise _damaged(path, "its checksum does not fit")
+    return head, body, rest[size:]
+
+
+def _checksum(head: Mapping[str, Any], body: bytes) -> int:
+    return zlib.crc32(body, zlib.crc32(json.dumps(head).encode()))
 
 
 def _kept(path: Path, head: Mapping[str, Any], body: bytes, like: State) -> Kept:
-    if len(body) != head["bytes"] or zlib.crc32(body) != head["crc32"]:
-        raise SpecError(f'"{path}" is damaged: its checksum does not fit. Bring back a copy, or begin a new file.')
     if head["fields"] != list(like._fields):
         raise SpecError(
             f'"{path}" was saved by another version of the learner ({", ".join(head["fields"])} there, '
             f"{', '.join(like._fields)} here). Use the lsmdp that wrote it, or begin a new file."
         )
     stream = io.BytesIO(body)
-    arrays = {name: np.lib.format.read_array(stream, allow_pickle=False) for name in head["fields"]}
+    try:
+        arrays = {name: np.lib.format.read_array(stream, allow_pickle=False) for name in head["fields"]}
+    except (ValueError, EOFError) as broken:
+        raise _damaged(path, str(broken).rstrip(".")) from None
     scale = None if head["scale"] is None else (float(head["scale"][0]), float(head["scale"][1]))
     return Kept(unpack(like, arrays), int(head["rounds"]), int(head["at"]), scale)
+
+
+def _damaged(path: Path, reason: str) -> SpecError:
+    return SpecError(f'"{path}" is damaged: {reason}. Bring back a copy, or begin a new file.')
 
 
 def _require_same(path: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
