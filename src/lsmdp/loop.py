@@ -86,9 +86,9 @@ class Loop:
         return cls(lmdp, learner, Kept(learner.init(lmdp), 0, at, (low, high)), (low, high), missing)
 
     def remember(self, memory: Memory) -> None:
-        """Go on from what the memory knows, and keep it up to date; a start that was asked for counts."""
+        """Go on from what the memory knows, and keep it up to date."""
         known = memory.begin(self.kept)
-        self.kept = known if self.kept.at == NOWHERE else known._replace(at=self.kept.at)
+        self.kept = known._replace(at=self.kept.at) if known.at == NOWHERE else known
         self.memory = memory
 
     def answer(self, line: bytes) -> Answer | None:
