@@ -72,6 +72,10 @@ class TestSameBits:
             assert [type(part) for part in loaded] == [type(part) for part in learner.init(here)]
             assert played(there, learner, loaded, costs[cut:]) == played(here, learner, state, costs[cut:])
 
+    def test_the_large_model_is_one_where_anchors_are_kept(self) -> None:
+        lmdp, learner = MODELS["large"](), lsmdp.FollowTheLeader()
+        assert after(lmdp, learner, costs_of(lmdp)[:3]).anchor.size == lmdp.n
+
     @pytest.mark.parametrize("name", ["ftl", "window:3", "track", "passive"])
     def test_rounds_that_were_only_added(self, name: str, tmp_path: Path) -> None:
         lmdp, learner = MODELS["large"](), learner_by_name(name)

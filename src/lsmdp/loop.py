@@ -37,6 +37,7 @@ from lsmdp.policy import Policy
 from lsmdp.runs.turn import Turn
 
 KEYS = ("cost", "state")
+NUMBERS = {int, float}
 LONGEST_MESSAGE = 600  # characters; a line may hold a label of a megabyte
 
 Answer = dict[str, Any]
@@ -149,6 +150,10 @@ class Loop:
             values = given if isinstance(columns, slice) else [given[column] for column in columns.tolist()]
         else:
             raise CostError('the cost is neither a list nor an object. Write [numbers] or {"label": number, ...}.')
+        if not set(map(type, values)) <= NUMBERS:  # a truth value or a word would pass for a number
+            state, value = next((k, value) for k, value in enumerate(values) if type(value) not in NUMBERS)
+            shown = f"the cost of {self.lmdp.name_of(state)} is {json.dumps(value)}, not a number"
+            raise CostError(f"{shown}. Correct it or fill it in.")
         return in_costs(as_numbers(values, self.lmdp), *self.scale, self.lmdp.labels)
 
     def _by_label(self, given: dict[str, Any]) -> list[Any]:
