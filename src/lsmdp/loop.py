@@ -154,7 +154,11 @@ class Loop:
             state, value = next((k, value) for k, value in enumerate(values) if type(value) not in NUMBERS)
             shown = f"the cost of {self.lmdp.name_of(state)} is {json.dumps(value)}, not a number"
             raise CostError(f"{shown}. Correct it or fill it in.")
-        return in_costs(as_numbers(values, self.lmdp), *self.scale, self.lmdp.labels)
+        try:
+            numbers = np.array(values, dtype=np.float64)
+        except OverflowError:
+            numbers = as_numbers(values, self.lmdp)  # slower, and says which one it was
+        return in_costs(numbers, *self.scale, self.lmdp.labels)
 
     def _by_label(self, given: dict[str, Any]) -> list[Any]:
         unknown = given.keys() - self._names.keys()
