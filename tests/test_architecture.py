@@ -46,6 +46,7 @@ ORDER = (
     "runs",
     "memory",
     "loop",
+    "pages",
     "sweeps",
     "terminal",
     "report",
