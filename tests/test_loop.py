@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lsmdp
-from lsmdp.errors import AssumptionError, ConvergenceError, ModelError, SpecError
+from lsmdp.errors import AssumptionError, ConvergenceError, CostError, ModelError, SpecError
 from lsmdp.learners import NAMES, learner_by_name
-from lsmdp.loop import Loop
+from lsmdp.loop import Loop, _examined, _plain
 from lsmdp.memory import Memory
 
 RING = lsmdp.ring(5)
@@ -233,6 +233,49 @@ class TestRefusals:
             assert loop.kept is before
         else:
             assert sum(answer["next"].values()) == pytest.approx(1.0, abs=1e-15)
+
+    @given(
+        st.dictionaries(
+            st.sampled_from(["cost", "state", "co\\u0073t", "é"]),
+            st.one_of(
+                st.text(max_size=3),
+                st.floats(),
+                st.integers(),
+                st.lists(st.floats() | st.text(max_size=2)),
+                st.dictionaries(st.text(max_size=2), st.floats() | st.text(max_size=2)),
+            ),
+        ),
+        st.booleans(),
+    )
+    def test_the_quick_way_and_the_careful_one_agree(self, content: dict[str, Any], ascii_only: bool) -> None:
+        line = json.dumps(content, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+        quick = _plain(line)
+        assert quick is None or repr(quick) == repr(_examined(line))
+
+    def test_plain_lines_go_the_quick_way(self) -> None:
+        for line in (
+            said(cost=[0, 0.5], state="A"),
+            said(cost={"A": 0.1, "B": 1}),
+            b"{}",
+            '{"state": "駅"}\r\n'.encode(),
+        ):
+            assert repr(_plain(line)) == repr(_examined(line))
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            b'{"state": 1, "state": 2}',
+            b'{"state": "a", "state": "b"}',
+            b'{"cost": {"a": 1, "a": 2}}',
+            b'{"cost": [1], "cost": {"a": 2}}',
+            b'{"cost": {"a": 1}, "cost": [2]}',
+            b'{"cost": 1, "c\\u006fst": 2}',
+        ],
+    )
+    def test_what_is_there_twice_is_looked_at(self, line: bytes) -> None:
+        assert _plain(line) is None
+        with pytest.raises(CostError, match="is there 2 times"):
+            _examined(line)
 
     def test_what_cannot_begin(self) -> None:
         with pytest.raises(SpecError, match=r'"btl" sees the cost of the round that it plays.*Use ftl\.'):

@@ -24,6 +24,7 @@ from functools import cached_property
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+from pydantic_core import from_json
 
 from lsmdp import kernels
 from lsmdp.arrays import Floats
@@ -207,6 +208,29 @@ def bounds(lmdp: LMDP, learner: Learner, state: State) -> tuple[float, float] | 
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
+    said = _plain(line)
+    return _examined(line) if said is None else said
+
+
+def _plain(line: bytes) -> dict[str, Any] | None:
+    """The object of a line that is in order beyond doubt, which takes a quarter of the time; None: look closer.
+
+    This parser is silent where a key comes twice. Without a backslash, each key and each word has two quotes; so if all
+    quotes of the line are those of what was found, then nothing was dropped.
+    """
+    try:
+        said = from_json(line)
+    except ValueError:
+        return None
+    if not isinstance(said, dict):
+        return None
+    cost = said.get("cost")
+    words = len(said) + isinstance(said.get("state"), str) + (len(cost) if isinstance(cost, dict) else 0)
+    return said if line.count(b'"') == 2 * words and b"\\" not in line else None
+
+
+def _examined(line: bytes) -> dict[str, Any]:
+    """The object of a line, or what is wrong with it."""
     try:
         said = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_distinct)
     except UnicodeDecodeError as broken:
