@@ -46,6 +46,8 @@ ORDER = (
     "sources",
     "trajectories",
     "runs",
+    "memory",
+    "loop",
     "pages",
     "sweeps",
     "terminal",
