@@ -198,6 +198,7 @@ def text(record: page.Record) -> str:
         possible=1.0 - known["bill"] / alone["bill"],
         regret=learnt["loss"] - record["leader"]["loss"],
         excess=learnt["loss"] - record["bound"],
+        cooler=tanks["passive"]["mean"] - tanks["clock"]["mean"],
         saved_by_tanks=1.0 - tanks["clock"]["bill"] / tanks["passive"]["bill"],
     )
 

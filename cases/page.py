@@ -76,8 +76,11 @@ def fill(name: str, record: Record, **more: Any) -> str:
 
 
 def _wrapped(block: str) -> str:
-    """Prose and lists in lines of equal length; tables, headings, pictures and commands as they are."""
-    if re.match(r"\||#|!| {4}", block):
+    """Prose and lists in lines of equal length; tables, headings, pictures and commands keep theirs."""
+    if block.startswith("    "):
+        return block
+    block = re.sub(r"(?<= )-(?=\d)", "−", block)
+    if block[0] in "|#!":
         return block
     items = re.split(r"\n(?=- )", block)
     return "\n".join(
@@ -94,8 +97,7 @@ def _wrapped(block: str) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table; the first column is text, the others are numbers."""
-    minus = [[cell.replace("-", "−") if cell[:1] == "-" else cell for cell in row] for row in rows]
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *minus]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

@@ -133,7 +133,7 @@ def figure(shown: dict[str, Any]) -> Any:
         ax.plot(hours[10:-10], smooth[10:-10], color=colour, label=name, linewidth=1.2)
     for change in np.arange(18, hours[-1], 12):
         ax.axvline(change, color="0.7", linewidth=0.8, linestyle=":")
-    ax.set_title("moves between the guard and the alarm, mean over 20 minutes (dotted: the shift changes)")
+    ax.set_title("moves from guard to alarm, mean over 20 minutes (dotted: shifts change)")
     ax.set_xlabel("hours since midnight of the first day")
     ax.set_ylim(0, None)
     ax.margins(x=0.01)
