@@ -321,7 +321,9 @@ def roads(tmp_path: Path) -> tuple[Path, Path]:
     return adjacency, speeds
 
 
-def test_traffic_on_roads_of_our_own(roads: tuple[Path, Path], tmp_path: Path) -> None:
+def test_traffic_on_roads_of_our_own(
+    roads: tuple[Path, Path], tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = [*map(str, roads), "--minutes", "30", "--bracket", "--out", str(tmp_path / "out")]
     traffic.main(words)
     record = record_of("traffic", tmp_path / "out")
@@ -344,6 +346,11 @@ def test_traffic_on_roads_of_our_own(roads: tuple[Path, Path], tmp_path: Path) -
     written = (tmp_path / "out" / "traffic.md").read_text(encoding="utf-8")
     assert written == traffic.text(record)
     assert "python -m cases.traffic roads.csv speeds.csv --minutes 30 --bracket\n" in written
+    command = shlex.split(written.partition("    lsmdp ")[2].replace("\\\n", ""))
+    monkeypatch.chdir(tmp_path)
+    played = json.loads(run(*command, "--json").stdout)
+    assert played["rounds"] == 96  # the same game, but from the first detector and not from everywhere
+    assert set(played["learners"]) == {"ftl", "discounted", "passive"}
 
 
 def test_nudges_and_trips_by_hand() -> None:
