@@ -44,6 +44,8 @@ ORDER = (
     "checkup",
     "sources",
     "runs",
+    "memory",
+    "loop",
     "pages",
     "sweeps",
     "terminal",
