@@ -37,9 +37,7 @@ LEARNERS = ("ftl", "track", "phased", "discounted", "window", "passive")
 
 def harbour(temperature: float = TEMPERATURE) -> lsmdp.LMDP:
     """The walk on the map."""
-    drawn = MAP.read_text(encoding="ascii").split("map\n", 1)[1].splitlines()
-    walls = [[cell != "." for cell in line] for line in drawn]
-    return lsmdp.grid(len(walls), len(walls[0]), walls, temperature=temperature)
+    return lsmdp.read_model(MAP, temperature=temperature)
 
 
 def is_day(minute: Any) -> Any:
@@ -156,9 +154,7 @@ def text(record: page.Record) -> str:
         for name, one in record["learners"].items()
     ]
     measured = ["moves to the alarm", "by day", "by night", f"within {NEAR} moves", "loss", "regret against the leader"]
-    return page.fill(
-        "patrol", record, anywhere=ANYWHERE, table_of_learners=page.table(["learner", *measured], rows), on_the_map=""
-    )
+    return page.fill("patrol", record, anywhere=ANYWHERE, table_of_learners=page.table(["learner", *measured], rows))
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -253,6 +253,7 @@ def test_the_map_is_a_movingai_map_without_dead_parts() -> None:
     assert set("".join(lines[4:])) == set(".@TW")
     lmdp = patrol.harbour()
     assert lmdp.n == "".join(lines[4:]).count(".")
+    assert [lines[4 + row][column] for row, column in lmdp.positions.astype(int)] == ["."] * lmdp.n
     lmdp.require_irreducible()
     for row, column in (patrol.EAST, patrol.WEST):
         assert lines[4 + row][column] == "."
@@ -298,6 +299,18 @@ def test_the_patrol_in_short(tmp_path: Path) -> None:
         assert one["leader"] == pytest.approx(one["loss"] - record["cost_of_leader"], abs=1e-9)
         assert one["night"] is None
     assert (tmp_path / "patrol.md").read_text(encoding="utf-8") == patrol.text(record)
+
+
+def test_the_commands_of_the_patrol_run(tmp_path: Path, run: Any) -> None:
+    """As on the page, but shorter."""
+    written = (page.OUT / "patrol.md").read_text(encoding="utf-8")
+    play, report = re.findall(r"^    lsmdp (.*)$", written, flags=re.MULTILINE)
+    out = str(tmp_path / "run")
+    words = [str(patrol.MAP) if word == "docs/cases/harbour.map" else word for word in shlex.split(play)]
+    words = [out if word == "runs/harbour" else {"500": "5"}.get(word, word) for word in words]
+    assert run(*words).exit_code == 0
+    assert run(*[out if word == "runs/harbour" else word for word in shlex.split(report)]).exit_code == 0
+    assert (tmp_path / "run" / "report.html").is_file()
 
 
 # --- traffic -------------------------------------------------------------------------------------------------------
