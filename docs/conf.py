@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+from pygments.lexers.data import JsonLexer
 from sphinx.application import Sphinx
 from sphinx.util.inspect import TypeAliasForwardRef
 
@@ -52,3 +53,4 @@ def _with_targets(_app: Sphinx, _page: str, source: list[str]) -> None:
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("source-read", _with_targets)
+    app.add_lexer("jsonl", JsonLexer)
