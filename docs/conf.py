@@ -30,10 +30,9 @@ html_math_renderer = "mathml"
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_type_aliases = {name: name for name in ("CSR", "Floats", "Ints", "State", "Learner", "Method")}
+autodoc_type_aliases = {name: name for name in ("CSR", "Floats", "Ints", "State", "Learner", "Method", "Look", "Run")}
 TypeAliasForwardRef.__repr__ = lambda alias: alias.name  # type: ignore[method-assign]  # Floats | None shows it
 python_use_unqualified_type_names = True
-add_module_names = False
 
 html_theme = "furo"
 html_title = f"lsmdp {version}"

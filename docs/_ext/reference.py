@@ -1,6 +1,7 @@
 """The reference pages, made from the program itself.
 
-    {public} MODULE ...      the public names of these modules, from their signatures and docstrings
+    {public} NAME ...        the public names of these modules, or what is named in full: lsmdp.game.Run; from
+                             signatures and docstrings
     {command} NAME           what ``lsmdp NAME --help`` prints
 
 Docstrings are written to be read in an editor: formulas stand in them as they are, and an indented paragraph is
@@ -9,6 +10,7 @@ verbatim. ``as_rst`` says the same in the language of Sphinx.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from collections.abc import Iterator
@@ -48,7 +50,7 @@ def _escaped(line: str) -> str:
 
 
 class Public(SphinxDirective):
-    """The public names of some modules."""
+    """The public names of some modules, and other names."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -57,20 +59,23 @@ class Public(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Autodoc directives, parsed."""
         wanted = self.arguments[0].split()
-        names = [name for name in lsmdp.__all__ if lsmdp._MODULE_OF.get(name) in wanted]
+        names = [f"lsmdp.{name}" for name in lsmdp.__all__ if lsmdp._MODULE_OF.get(name) in wanted]
+        names += [name for name in wanted if "." in name]
         lines = ["````{eval-rst}", *(line for name in names for line in _autodoc(name)), "````"]
         return list(self.parse_text_to_nodes("\n".join(lines)))
 
 
 def _autodoc(name: str) -> Iterator[str]:
-    found = getattr(lsmdp, name)
-    if inspect.isclass(found):
-        kind = "exception" if issubclass(found, Exception) else "class"
-        yield f".. auto{kind}:: lsmdp.{name}"
-        if kind == "class":
-            yield "   :members:"
+    module, _, last = name.rpartition(".")
+    found = getattr(importlib.import_module(module), last)
+    if not inspect.isclass(found):
+        yield f".. autofunction:: {name}"
+    elif issubclass(found, Exception):
+        yield f".. autoexception:: {name}"
     else:
-        yield f".. autofunction:: lsmdp.{name}"
+        yield f".. autoclass:: {name}"
+        if not hasattr(found, "_fields"):  # the fields of a named tuple have no docstrings of their own
+            yield "   :members:"
     yield ""
 
 
