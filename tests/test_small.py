@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import mpmath
@@ -31,13 +32,15 @@ from lsmdp.game import Table, Tally, play, stretches
 from lsmdp.learners import (
     BeTheLeader,
     DiscountedLeader,
+    Fixed,
     FollowTheLeader,
     Learner,
     Passive,
     PhasedLeader,
     TrackTheLeader,
     WindowLeader,
-    stretch,
+    leader,
+    pack,
 )
 from lsmdp.policy import Policy
 from lsmdp.runs import session
@@ -47,12 +50,14 @@ EVERYONE: list[Learner] = [
     FollowTheLeader(),
     FollowTheLeader(2.5),
     TrackTheLeader(),
+    TrackTheLeader(3),
     PhasedLeader(),
     DiscountedLeader(),
     WindowLeader(7),
     Passive(),
     BeTheLeader(),
 ]
+FIXED = Fixed(Policy(ring(3), np.zeros(3)))  # takes the size of the model that it meets
 
 
 def dense(n: int, seed: int = 0, temperature: float = 1.0) -> LMDP:
@@ -228,6 +233,29 @@ def test_stretches_give_the_bits_of_single_rounds(lmdp: LMDP, sample: int, seed:
         np.testing.assert_array_equal(array, other, err_msg=name)
 
 
+@pytest.mark.filterwarnings("ignore:plain tracking:UserWarning")
+@pytest.mark.parametrize("learner", [*EVERYONE, TrackTheLeader(averaged=False), FIXED], ids=lambda one: one.name)
+def test_observing_many_rounds_is_observing_each(lmdp: LMDP, learner: Learner) -> None:
+    """What is played and reported, and every field of the state."""
+    if learner is FIXED:
+        learner = Fixed(Policy(lmdp, np.arange(lmdp.n)))
+    costs = uniform(90, lmdp.n, 5)
+    states = [learner.init(lmdp)]
+    for c_t in costs:
+        states.append(learner.observe(lmdp, states[-1], c_t))
+    reports = [learner.report(before, after) for before, after in pairwise(states)]
+    values = [learner.policy(lmdp, state).v for state in states]
+    done = 0
+    for part in cut_at_random(costs, 6):
+        found = learner.observe_all(lmdp, states[done], part)  # type: ignore[attr-defined]
+        np.testing.assert_array_equal(found.values, values[done : done + len(part) + 1])
+        told = np.array([found.lo, found.hi, found.steps]).T
+        np.testing.assert_array_equal(told, reports[done : done + len(part)])
+        done += len(part)
+        for name, array in pack(found.state).items():
+            np.testing.assert_array_equal(array, pack(states[done])[name], err_msg=name)
+
+
 def test_play_shows_the_same_rounds_however_the_costs_come() -> None:
     lmdp, shown = dense(6), {}
     made = read_costs("iid", lmdp, rounds=3000, seed=2)
@@ -277,13 +305,13 @@ def test_tallies_add_up_the_same_in_blocks() -> None:
 
 def test_what_is_too_hard_for_compiled_steps_is_solved_in_general(monkeypatch: pytest.MonkeyPatch) -> None:
     solved = []
-    general = stretch.solve
+    general = leader.solve
 
     def counted(*arguments: object, **options: object) -> object:
         solved.append(arguments)
         return general(*arguments, **options)
 
-    monkeypatch.setattr(stretch, "solve", counted)
+    monkeypatch.setattr(leader, "solve", counted)
     play(dense(20), FollowTheLeader(), uniform(50, 20))
     assert not solved
     frozen = MODELS["frozen"]()

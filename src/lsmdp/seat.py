@@ -174,7 +174,7 @@ class Seat:
         """What the learner plays in these rounds; it has learnt from them afterwards."""
         lmdp, learner = self.lmdp, self.learner
         observe_all = getattr(learner, "observe_all", None)
-        if observe_all is not None and len(costs) > 1:
+        if observe_all is not None and not hasattr(learner, "foresee"):
             found: Stretch = observe_all(lmdp, self.state, costs)
             self.state, self.upcoming = found.state, None
             return found

@@ -1,8 +1,8 @@
 """Games small enough for P to be written out: whole stretches of rounds in compiled loops.
 
 What a round of such a game needs is a few products with a square array, so that one call of Python would cost more than
-the round. Here are the solves of a leader that follows a sequence of costs, each from the last; books.py has the
-books of the rounds. Both go through consecutive rounds without leaving compiled code, and
+the round. Here are the solves of a leader that follows a sequence of costs, each from the last, and the Bellman updates
+of a tracker; books.py has the books of the rounds. All go through consecutive rounds without leaving compiled code, and
 what they do in a round depends on nothing but what they are given for it: a stretch gives the same bits as its
 rounds one by one.
 
@@ -102,6 +102,25 @@ def lead_all(
         square.columns, square.entries, temperature, costs, tols, v, kept, debt, values, lo, hi, steps
     )
     return Leads(done, values, lo, hi, steps, kept if renewed else inverse, debt)
+
+
+def track_all(
+    square: Square,
+    temperature: float,
+    means: Floats,
+    steps: int,
+    averaged: bool,
+    values: Floats,
+    lo: Floats,
+    hi: Floats,
+) -> int:
+    """Bellman updates for one mean cost after another (track.py), in place: for how many rounds.
+
+    ``values[0]`` is where to begin and ``means[0]`` what it was made for; round k makes values[k + 1] for means[k + 1]
+    and bounds the optimum for means[k] by values[k]. Ends before a round whose values span too much for one scale.
+    """
+    means = given(means)
+    return _track_all(square.columns, square.entries, temperature, means, steps, averaged, values, lo, hi)
 
 
 def inverse_at(square: Square, temperature: float, v: Floats) -> Floats:
@@ -234,6 +253,48 @@ def _lead_all(
             values[t, x] = v[x]
         los[t], his[t], steps[t] = lo, hi, taken
     return rounds, renewed, debt
+
+
+@njit(cache=True, error_model="numpy")
+def _track_all(
+    columns: Any,
+    entries: Any,
+    temperature: float,
+    means: Any,
+    steps: int,
+    averaged: bool,
+    values: Any,
+    los: Any,
+    his: Any,
+) -> int:
+    padded = columns.shape[1]
+    d, w, s, logs, c, v, once, lower, upper = [np.zeros(padded) for _ in range(9)]
+    spare = np.empty((2, padded))
+    pad(values[0], v)
+    for t in range(los.size):
+        low, flat = look(columns, temperature, v, d, w, s, logs, spare)
+        if not flat:
+            return t
+        los[t], his[t] = _bounds(entries, temperature, means[t], v, s, logs, lower, upper)
+        pad(means[t + 1], c)
+        for step in range(steps):
+            if step > 0:
+                low, flat = look(columns, temperature, v, d, w, s, logs, spare)
+            for x in range(padded):
+                once[x] = c[x] + (low - temperature * logs[x])
+                v[x] = once[x]
+            if averaged and flat:
+                low, flat = look(columns, temperature, once, d, w, s, logs, spare)
+                for x in range(padded):
+                    v[x] = (once[x] + (c[x] + (low - temperature * logs[x]))) / 2
+            if not flat:
+                return t
+        low, _ = extremes(v)
+        for x in range(padded):
+            v[x] -= low
+        for x in range(values.shape[1]):
+            values[t + 1, x] = v[x]
+    return int(los.size)
 
 
 @njit(cache=True, error_model="numpy")
