@@ -314,7 +314,7 @@ def _bounds(
 
 @njit(cache=True, error_model="numpy")
 def _inverse_at(columns: Any, temperature: float, v: Any, out: Any) -> None:
-    """The transpose of (I - Q_v + 1 1'/n)^{-1}, by Gauss-Jordan elimination in place with row pivoting."""
+    """The transpose of (I - Q_v + 1 1'/n)^{-1}; zeros where v spans too much for one scale."""
     n, padded = columns.shape
     d, w, s, logs = np.zeros(padded), np.zeros(padded), np.zeros(padded), np.zeros(padded)
     spare = np.empty((2, padded))
@@ -325,6 +325,13 @@ def _inverse_at(columns: Any, temperature: float, v: Any, out: Any) -> None:
         for x in range(n):
             out[y, x] = 1.0 / n - columns[y, x] * (w[y] / s[x])
         out[y, y] += 1.0
+    invert(out)
+
+
+@njit(cache=True, error_model="numpy")
+def invert(out: Any) -> None:
+    """The inverse of a padded square array in its place, by Gauss-Jordan elimination with row pivoting."""
+    n, padded = out.shape
     swapped = np.empty(n, np.int64)
     for k in range(n):
         pivot = k
