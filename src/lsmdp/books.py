@@ -142,7 +142,9 @@ def _account(
             found = not moved or (balanced.size > 0 and _balance(balanced, w, s, pi))
         if not found and not _reduce(rows, w, s, pi):
             break
-        moved = bool((values[done] != values[done + 1]).any())
+        moved = False
+        for x in range(n):
+            moved |= values[done, x] != values[done + 1, x]
         largest = 0.0
         if moved:
             pad(values[done + 1], v)
@@ -250,7 +252,7 @@ def _approach(
             else:
                 for x in range(padded):
                     mu[x] = after[x]
-    return False, n // 2
+    return False, n // 4
 
 
 @njit(cache=True, error_model="numpy")
