@@ -165,11 +165,11 @@ class Table:
 
     def play_all(self, costs: Floats) -> list[list[Block]]:
         """The next rounds, one for each row of costs: blocks of rounds, for all learners."""
-        self.seen.observe_all(costs)  # which checks all of them, before anything has changed
+        seen = self.seen.observe_all(costs)  # which checks all of them, before anything has changed
         played, done = [], 0
         while done < len(costs):
             part = costs[done : done + next_mark(self.t + 1) - self.t]
-            self.seen = self.seen.observe_all(part)
+            self.seen = seen if len(part) == len(costs) else self.seen.observe_all(part)
             blocks = [seat.play_all(self.t + 1, part) for seat in self.seats]
             self.t, done = self.t + len(part), done + len(part)
             self.tallies = [tally.add_all(block) for tally, block in zip(self.tallies, blocks, strict=True)]

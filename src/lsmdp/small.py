@@ -75,7 +75,10 @@ def width(n: int) -> int:
 
 
 class Leads(NamedTuple):
-    """The leaders of consecutive costs: values, bounds and steps for the first ``done``, and what is kept."""
+    """The leaders of consecutive costs: values, bounds and steps for the first ``done``, and what is kept.
+
+    Row 0 of ``v`` is where they began, so that the leader of row k of the costs is in row k + 1.
+    """
 
     done: int
     v: Floats
@@ -96,10 +99,10 @@ def lead_all(
     """
     rounds, n = costs.shape
     costs, tols, v = given(costs), given(tols), given(v)
-    values, lo, hi, steps = np.empty((rounds, n)), np.empty(rounds), np.empty(rounds), np.empty(rounds, np.int64)
-    kept = inverse.copy()
+    values, lo, hi, steps = np.empty((rounds + 1, n)), np.empty(rounds), np.empty(rounds), np.empty(rounds, np.int64)
+    kept, values[0] = inverse.copy(), v
     done, renewed, debt = _lead_all(
-        square.columns, square.entries, temperature, costs, tols, v, kept, debt, values, lo, hi, steps
+        square.columns, square.entries, temperature, costs, tols, v, kept, debt, values[1:], lo, hi, steps
     )
     return Leads(done, values, lo, hi, steps, kept if renewed else inverse, debt)
 

@@ -62,6 +62,6 @@ class FollowTheLeader(LeaderBase):
     def aims(self, state: FTLState, costs: Floats) -> Aims:
         """Every round, the mean of all costs."""
         t, sums = state.t + 1 + np.arange(len(costs)), running_sums(state.c_sum, costs)
-        means = sums / (t + self.kappa)[:, np.newaxis]
         memory = {"t": int(t[-1]), "c_sum": sums[-1].copy()}
+        means = np.divide(sums, (t + self.kappa)[:, np.newaxis], out=sums)
         return Aims(np.arange(len(costs)), means, narrowing(self.tolerance, t), memory)

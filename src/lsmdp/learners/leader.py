@@ -64,14 +64,16 @@ class LeaderBase(ABC):
         """The same for each row of costs, on a small model."""
         rounds, aims = len(costs), self.aims(state, costs)
         found = lead_all(lmdp, aims.costs, aims.gaps, state.v, state.inverse, state.debt)
-        played = np.searchsorted(aims.after, np.arange(rounds + 1))  # solutions before each round; row 0 is the state's
-        values, lo, hi = np.vstack([state.v, found.v]), np.append(state.lo, found.lo), np.append(state.hi, found.hi)
+        values, lo, hi = found.v, np.append(state.lo, found.lo), np.append(state.hi, found.hi)
+        last = {"v": values[-1].copy(), "lo": float(lo[-1]), "hi": float(hi[-1])}
+        if aims.after.size < rounds:
+            played = np.searchsorted(aims.after, np.arange(rounds + 1))  # so many were found before each round
+            values, lo, hi = values[played], lo[played], hi[played]
         steps = np.zeros(rounds, np.int64)
         steps[aims.after] = found.steps
-        kept = {"inverse": found.inverse, "debt": found.debt}
-        last = {"v": values[-1].copy(), "lo": float(lo[-1]), "hi": float(hi[-1]), "steps": int(steps[-1])}
+        kept = {"steps": int(steps[-1]), "inverse": found.inverse, "debt": found.debt}
         after = state._replace(**aims.memory, **last, **kept)
-        return Stretch(values[played], lo[played[:-1]], hi[played[:-1]], steps, after)
+        return Stretch(values, lo[:-1], hi[:-1], steps, after)
 
 
 def first_lead(lmdp: LMDP) -> tuple[Any, ...]:
@@ -92,11 +94,11 @@ def lead_all(lmdp: LMDP, costs: Floats, gaps: Floats, v: Floats, inverse: Floats
     leads = small.lead_all(square, lmdp.temperature, costs, gaps, v, inverse, debt)
     while leads.done < len(costs):
         at = leads.done
-        hard = solve(lmdp, costs[at], tol=float(gaps[at]), start=leads.v[at - 1] if at else v)
-        leads.v[at], (leads.lo[at], leads.hi[at]), leads.steps[at] = hard.v, hard.bounds, hard.iterations
+        hard = solve(lmdp, costs[at], tol=float(gaps[at]), start=leads.v[at])
+        leads.v[at + 1], (leads.lo[at], leads.hi[at]), leads.steps[at] = hard.v, hard.bounds, hard.iterations
         inverse = _inverse(lmdp, hard.v)
         rest = small.lead_all(square, lmdp.temperature, costs[at + 1 :], gaps[at + 1 :], hard.v, inverse, 0)
-        for column, more in zip(leads[1:5], rest[1:5], strict=True):
+        for column, more in zip((leads.v[1:], *leads[2:5]), (rest.v[1:], *rest[2:5]), strict=True):
             column[at + 1 :] = more
         leads = leads._replace(done=at + 1 + rest.done, inverse=rest.inverse, debt=rest.debt)
     return leads
