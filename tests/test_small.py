@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -359,6 +360,19 @@ def test_what_is_too_hard_for_compiled_steps_is_solved_in_general(monkeypatch: p
     tally = play(frozen, FollowTheLeader(), uniform(6, frozen.n)).learners["ftl"]
     assert solved
     assert tally.max_gap <= 1e-6
+
+
+def test_a_subclass_that_observes_in_its_own_way_does_so_in_a_stretch_too() -> None:
+    class Contrary(FollowTheLeader):
+        def observe(self, lmdp: LMDP, state: Any, c_t: np.ndarray) -> Any:
+            return super().observe(lmdp, state, 1.0 - c_t)
+
+    lmdp, costs = dense(6), uniform(50, 6)
+    contrary = Table.lay(lmdp, [Contrary()])
+    contrary.play_all(costs)
+    straight = Table.lay(lmdp, [FollowTheLeader()])
+    straight.play_all(1.0 - costs)
+    np.testing.assert_array_equal(contrary.seats[0].state.v, straight.seats[0].state.v)
 
 
 def test_marks() -> None:

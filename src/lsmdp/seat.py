@@ -174,9 +174,8 @@ class Seat:
     def _learn(self, costs: Floats) -> Stretch:
         """What the learner plays in these rounds; it has learnt from them afterwards."""
         lmdp, learner = self.lmdp, self.learner
-        observe_all = getattr(learner, "observe_all", None)
-        if observe_all is not None and not hasattr(learner, "foresee"):
-            found: Stretch = observe_all(lmdp, self.state, costs)
+        if len(costs) > 1 and learns_in_stretches(learner):
+            found: Stretch = learner.observe_all(lmdp, self.state, costs)  # type: ignore[attr-defined]
             self.state, self.upcoming = found.state, None
             return found
         values, reports = np.empty((len(costs) + 1, lmdp.n)), []
@@ -263,6 +262,12 @@ class Seat:
 def _part(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
     prefix = f"{part}."
     return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
+
+
+def learns_in_stretches(learner: Learner) -> bool:
+    """Whether a learner has an ``observe_all``, and no ``observe`` of a subclass, of which that would know nothing."""
+    homes = (vars(home) for home in type(learner).__mro__)
+    return "observe_all" in next((names for names in homes if "observe_all" in names or "observe" in names), ())
 
 
 def can_idealise(lmdp: LMDP) -> bool:
