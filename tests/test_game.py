@@ -291,7 +291,7 @@ def test_nearly_equal_policies_have_an_accurate_divergence() -> None:
     lmdp, v = small(), np.random.default_rng(1).uniform(0, 3, 5)
     other = v + 1e-10 * np.random.default_rng(2).normal(size=5)
     nudge = other - v
-    kl, change = passes.divergence(lmdp.P, v, other)
+    kl, change = passes.divergence(lmdp.P, kernels.flow(lmdp.P, v), kernels.flow(lmdp.P, other))
     Q = lmdp.P.toarray() * np.exp(-v)
     Q /= Q.sum(axis=1, keepdims=True)
     variance = Q @ nudge**2 - (Q @ nudge) ** 2

@@ -33,6 +33,7 @@ from lsmdp.perron import chord
 from lsmdp.perron.certified import solve
 from lsmdp.perron.power import Power
 from lsmdp.perron.problem import Problem
+from lsmdp.policy import flow_of, keep_flow
 
 LOOK = 20  # power steps before anything else is thought of
 SMALL = 2_000  # states up to which a plan of elimination takes milliseconds
@@ -50,7 +51,6 @@ NOWHERE: Floats = read_only(np.empty(0))
 Certified = tuple[Floats, float, float]  # v and its bounds
 
 _kept: WeakKeyDictionary[LMDP, list[tuple[Floats, chord.Factor | None]]] = WeakKeyDictionary()
-_evaluated: WeakKeyDictionary[LMDP, list[tuple[Floats, kernels.Evaluation]]] = WeakKeyDictionary()
 
 
 class Followed(NamedTuple):
@@ -119,14 +119,14 @@ def _iterated(
     problem: Problem, c: Floats, tol: float, v: Floats, goal: float, made: chord.Factor, limit: int
 ) -> tuple[Certified | None, int]:
     T = problem.lmdp.temperature
-    u, span, taken = chord.iterate(problem, v / T, _evaluation(problem.lmdp, c, v), goal, made, limit)
+    u, span, taken = chord.iterate(problem, v / T, flow_of(problem.lmdp, v), goal, made, limit)
     return (_certified(problem.lmdp, c, tol, T * u) if span <= goal else None), taken
 
 
 def _walk(problem: Problem, v: Floats, goal: float) -> tuple[Floats, kernels.Walk]:
     """A few power steps from v, and how they went."""
     T, c = problem.lmdp.temperature, problem.c
-    known = _evaluation(problem.lmdp, c, v)
+    known = flow_of(problem.lmdp, v)
     if not known.w.size or np.ptp(c) > FLAT:
         look = Power(LOOK).run(problem, v / T, goal)
         return look.v, kernels.Walk(look.steps, look.gap, look.rate, False)
@@ -138,20 +138,11 @@ def _walk(problem: Problem, v: Floats, goal: float) -> tuple[Floats, kernels.Wal
 def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None:
     """v from 0 with the bounds that it proves, if they are narrow enough."""
     v = read_only(v - v.min())
-    evaluation, lo, hi = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
+    flow, lo, hi = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
     if not hi - lo <= tol:
         return None
-    _keep(_evaluated.setdefault(lmdp, []), (v, evaluation))
+    keep_flow(lmdp, flow)
     return v, lo, hi
-
-
-def _evaluation(lmdp: LMDP, c: Floats, v: Floats) -> kernels.Evaluation:
-    """What the certificate of this v computed, kept or computed again."""
-    for at, evaluation in _evaluated.setdefault(lmdp, []):
-        if at is v:
-            return evaluation
-    evaluation, _, _ = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
-    return evaluation
 
 
 def _step(problem: Problem) -> float:
