@@ -10,6 +10,9 @@ no cancellation between nearly equal policies. Each product is a pass of its own
 read at random is then one array of n numbers, and reads need not wait for anything. On a random graph of a million
 states a logarithm per row makes a product four times slower, and two arrays in one loop three times slower than one.
 
+So the divergence reads its two arrays side by side, and of a large P in single precision: y and q
+are then off by 6e-8 of |d - d'| and of q, for a divergence of six digits where policies differ from state to state.
+
 Where v is not flat, each row is scaled by itself, in one pass for everything.
 """
 
@@ -21,7 +24,7 @@ import numpy as np
 from numba import njit
 
 from lsmdp.arrays import CSR, Floats, mean, read_only
-from lsmdp.elementary import SERIES, excess, near_excess
+from lsmdp.elementary import SERIES, excess, extremes, near_excess
 from lsmdp.kernels import ROWS, Flow, flat_sums, logs_of, rows
 from lsmdp.parts import LARGE, PARTS, in_parts
 
@@ -60,7 +63,8 @@ def divergence(P: CSR, of: Flow, to: Flow) -> tuple[Floats, float]:
     n = of.v.size
     kl = np.empty(n)
     if of.flat and to.flat:
-        pairs = np.empty((n, 2))  # w and d - d' side by side, since both are read at the same place
+        # w and d - d' side by side, since both are read at the same place
+        pairs = np.empty((n, 2), dtype=np.float32 if P.nnz >= LARGE else np.float64)
         given = (of.w, of.v, of.low, to.v, to.low, of.temperature, pairs)
         reach = max(in_parts(P.nnz, n, lambda _, first, last: _pairs(*given, first, last)))
         flat = (*rows(P), pairs.ravel(), of.s, to.s, reach, kl)
@@ -142,26 +146,45 @@ def _divergence(
     weights, moves = np.empty(ROWS), np.empty(ROWS)
     for start in range(first, last, ROWS):
         size = min(ROWS, last - start)
-        begin, end = np.int64(indptr[start]), np.int64(indptr[start + size])
-        if weights.size < end - begin:
-            weights, moves = np.empty(end - begin), np.empty(end - begin)
-        for p in range(end - begin):  # all reads first: with the arithmetic in between, fewer are under way at a time
-            at = TWO * indices[begin + p]
-            weights[p], moves[p] = data[begin + p] * pairs[at], pairs[at + ONE]
+        ends, here, there = indptr[start : start + size + 1], s[start : start + size], other_s[start : start + size]
+        count = np.int64(ends[size]) - np.int64(ends[0])
+        if weights.size < count:
+            weights, moves = np.empty(count), np.empty(count)
+        reached, chances = indices[ends[0] : ends[size]], data[ends[0] : ends[size]]
+        for p in range(count):  # all reads first: with the arithmetic in between, fewer are under way at a time
+            at = TWO * reached[p]
+            weights[p], moves[p] = chances[p] * pairs[at], pairs[at + ONE]
         for k in range(size):
-            ratio[k] = s[start + k] / other_s[start + k]
+            ratio[k] = here[k] / there[k]
         logs_of(ratio, shift, spare)
         for k in range(size):
-            x, total, change = start + k, 0.0, 0.0
-            near = reach + abs(shift[k]) < SERIES
-            for p in range(np.int64(indptr[x]) - begin, np.int64(indptr[x + 1]) - begin):
-                y = moves[p] + shift[k]
-                rest = near_excess(y) if near else excess(y)
-                total += weights[p] * rest
-                change += weights[p] * abs(y + rest)
-            kl[x] = total / s[x]
-            largest = max(largest, change / s[x])
+            for p in range(ends[k] - ends[0], ends[k + 1] - ends[0]):
+                moves[p] += shift[k]
+        _weigh(weights[:count], moves[:count], reach + max(-extremes(shift[:size])[0], extremes(shift[:size])[1]))
+        out = kl[start : start + size]
+        for k in range(size):
+            total, change = 0.0, 0.0
+            for p in range(ends[k] - ends[0], ends[k + 1] - ends[0]):
+                total += weights[p]
+                change += moves[p]
+            out[k] = total / here[k]
+            largest = max(largest, change / here[k])
     return largest
+
+
+@njit(cache=True, error_model="numpy")
+def _weigh(weights: Any, moves: Any, reach: float) -> None:
+    """(q, y) becomes (q (e^y - 1 - y), q |e^y - 1|), by the series where all |y| <= reach allow it."""
+    if reach < SERIES:
+        for p in range(weights.size):
+            y, q = moves[p], weights[p]
+            rest = near_excess(y)
+            weights[p], moves[p] = q * rest, q * abs(y + rest)
+    else:
+        for p in range(weights.size):
+            y, q = moves[p], weights[p]
+            rest = excess(y)
+            weights[p], moves[p] = q * rest, q * abs(y + rest)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
