@@ -5,9 +5,10 @@ same for the new cost, certified. All of it is a function of its arguments: the 
 model as long as it is in use, but it can be made again from the anchor, bit for bit. A run that is resumed from
 a checkpoint therefore goes on exactly as it would have.
 
-- *No anchor.* A few power steps; on graphs that mix fast they are all it takes. Otherwise the same steps with pairs of
-  residuals (chord.py without a factor), which remove a few slow modes: chains that are nearly decomposable or nearly
-  periodic have no others. Where steps with a factor are cheaper, the present v becomes the anchor.
+- *No anchor.* A few sweeps (seidel.py), or power steps where v is too steep for them; on graphs that mix fast, or are
+  two such graphs loosely joined, they are all it takes. Otherwise power steps with pairs of residuals (chord.py without
+  a factor), which remove a few slow modes: other chains that are nearly decomposable or nearly periodic have no more.
+  Where steps with a factor are cheaper, the present v becomes the anchor.
 - *An anchor.* Steps with its factor (chord.py), after an attempt without it where they are dear. If they fail, the
   anchor moves to the present v, once; if that does not help, ``solve`` is asked.
 - *Ageing.* ``fresh`` is the least number of steps since the anchor was made. What rounds take beyond it is added up,
@@ -29,13 +30,14 @@ from lsmdp import kernels
 from lsmdp.arrays import Floats, read_only
 from lsmdp.dissection import room
 from lsmdp.model import LMDP
-from lsmdp.perron import chord
+from lsmdp.perron import chord, seidel
 from lsmdp.perron.certified import solve
 from lsmdp.perron.power import Power
 from lsmdp.perron.problem import Problem
 from lsmdp.policy import flow_of, keep_flow
 
-LOOK = 20  # power steps before anything else is thought of
+LOOK = 20  # sweeps or power steps before anything else is thought of,
+SWEEP = 2.0  # a sweep does the work of this many of the latter
 SMALL = 2_000  # states up to which a plan of elimination takes milliseconds
 PLANNING = 400  # power steps that take as long as such a plan
 MANY = 1e9  # of them, beyond all patience
@@ -104,6 +106,11 @@ def _without_factor(
     """(what was found, the steps taken, the power steps that it would have taken, 0 if few)."""
     steps, left = 0, 0.0
     if not unaided:
+        swept = seidel.sweep(problem.lmdp, c, tol, v, LOOK)
+        steps, left = swept.sweeps, SWEEP * swept.left
+        if swept.certified:
+            return (swept.v, swept.lo, swept.hi), steps, 0.0
+    if not unaided and not steps:  # no room for sweeps
         u, look = _walk(problem, v, goal)
         steps = look.steps
         found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * u) if look.gap <= goal else None

@@ -1,0 +1,251 @@
+"""Gauss-Seidel sweeps for the change of v: for graphs that mix fast, and for a few of them loosely joined.
+
+From v to v + d the residual r = Bv - v becomes r + Q d - d - e with 0 <= e <= span(d)^2 / 8: Q is the policy of v, and
+the rest is half the variance of d after a step. So d solves (I - Q) d = r - lambda', where the constant lambda' is the
+change of the average cost. With w and s = P w of v (kernels.py) and x = w d, a sweep takes the states in turn:
+
+    e(i) = r(i) - lambda' + (P x)(i) / s(i) - x(i) / w(i),    x(i) <- x(i) + e(i) w(i) / (1 - Q(i, i)),
+
+with the x of this sweep where there is one. On a random graph with 7 moves it shrinks the residual by 0.28, a power
+step by 0.5. x is a small correction, so that single precision does: half the bytes. What lambda' still lacks shows as
+the mean of e, of which half is added after each sweep: if d moves on by the same amount everywhere, half of the
+states that a state leads to have moved already.
+
+*One slow mode.* A set B that is seldom left keeps the error that is constant on B: when sweeps stop shrinking e, it is
+all that is left of e, and {e above the middle of its range} is B. On it and on its complement, alpha and a change of
+lambda' are chosen such that the sum of e vanishes for d + alpha 1_B; (I - Q) 1_B is the chance to leave B, or minus
+that to enter it, a sum without cancellation.
+
+Everything is judged by the certificate of the v that comes out, in double precision; where it is too wide, another
+round of sweeps starts from there.
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numba import njit
+
+from lsmdp import kernels
+from lsmdp.arrays import Floats, read_only
+from lsmdp.elementary import extremes
+from lsmdp.model import LMDP
+from lsmdp.policy import flow_of, keep_flow
+
+CHUNK = 256  # states whose sums are taken before any of them moves
+SPAN = 20.0  # of v / T up to which w, 1/w and x have room in single precision
+ROUNDS = 5  # of sweeps, each from a certificate on
+SHARE = 0.6  # of the goal; the rest is for what is not linear
+CURVED = 0.02  # of the square of the gap is not linear, so that nothing is gained below it,
+DIGITS = 1e-5  # nor below this share of it, in single precision
+HASTE = 0.1  # least contraction that is believed in
+STALLED = 0.6  # a contraction above this is that of a slow mode
+LOST = 100.0  # a residual this many times the first one will not come back
+MANY = 1e9  # sweeps, beyond all patience
+
+_single: WeakKeyDictionary[LMDP, tuple[Any, Any]] = WeakKeyDictionary()
+
+
+class Swept(NamedTuple):
+    """v with its bounds, the sweeps taken, and how many more it would take (0: it is certified)."""
+
+    v: Floats
+    lo: float
+    hi: float
+    sweeps: int
+    left: float
+
+    @property
+    def certified(self) -> bool:
+        """Whether the bounds are as narrow as was asked for."""
+        return self.left == 0.0
+
+
+def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
+    """From v until the bounds for the cost c are at most tol apart, or ``limit`` sweeps."""
+    T, flow, sweeps, left = lmdp.temperature, flow_of(lmdp, v), 0, MANY
+    width = np.inf
+    for _ in range(ROUNDS):
+        if not flow.flat or sweeps >= limit:
+            break
+        u, wide, taken, rate = _solve(lmdp, c, flow, 0.9 * SHARE * tol / T, limit - sweeps)
+        sweeps += taken
+        left = min(log(max(wide * T / tol, 2.0)) / -log(rate), MANY) if rate < 1.0 else MANY
+        if not wide < np.inf:
+            break
+        v = read_only(T * u if T != 1.0 else u)
+        flow, lo, hi = kernels.evaluate(lmdp.P, c, v, T)
+        if hi - lo <= tol:
+            keep_flow(lmdp, flow)
+            return Swept(v, lo, hi, sweeps, 0.0)
+        if not hi - lo < width / 2:
+            break
+        width = hi - lo
+    return Swept(v, -np.inf, np.inf, sweeps, left)
+
+
+def _solve(lmdp: LMDP, c: Floats, flow: kernels.Flow, goal: float, limit: int) -> tuple[Floats, float, int, float]:
+    data, diagonal = _kept(lmdp)
+    u = np.empty(lmdp.n)
+    arrays = kernels.rows(lmdp.P)[:2]
+    given = (*arrays, data, diagonal, read_only(c.view()), flow.v, flow.w, flow.s, flow.logs)
+    return u, *_sweeps(*given, flow.temperature, flow.low, goal, limit, u)
+
+
+def _kept(lmdp: LMDP) -> tuple[Any, Any]:
+    """The entries of P in single precision, and its diagonal."""
+    if lmdp not in _single:
+        _single[lmdp] = read_only(lmdp.P.data.astype(np.float32)), read_only(lmdp.P.diagonal())
+    return _single[lmdp]
+
+
+@njit(cache=True, error_model="numpy")
+def _sweeps(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    diagonal: Any,
+    c: Any,
+    v: Any,
+    w: Any,
+    s: Any,
+    logs: Any,
+    temperature: float,
+    low: float,
+    goal: float,
+    limit: int,
+    u: Any,
+) -> tuple[float, int, float]:
+    """u = (v + d) / T from 0; the gap that is expected of it, the sweeps, and the contraction of the last one."""
+    n = v.size
+    r, a, b = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
+    gain, x, moved = np.empty_like(r), np.empty_like(r), np.empty_like(r)
+    if not _prepare(diagonal, c, v, w, s, logs, temperature, low, u, r, a, b, gain, x):
+        return np.inf, 0, 1.0
+    least, most = extremes(r)
+    first = span = before = float(most - least)
+    rate, shift, steps, stalled, at_split = 1.0, 0.0, 0, 0, np.inf
+    goal = max(goal, max(CURVED * span * span, DIGITS * span))
+    while span * rate > goal and steps < limit and span <= LOST * first:
+        if stalled == 2:
+            if not span < at_split / 2:
+                break  # there is more than one slow mode
+            shift += _split(indptr, indices, data, r, np.float32(shift), a, b, x, moved, w)
+            stalled, steps, at_split = -1, steps + 2, span
+        least, most, total = _sweep(indptr, indices, data, r, np.float32(shift), a, b, gain, x, moved)
+        before, span, steps = span, float(most - least), steps + 1
+        shift += total / n / 2
+        rate = max(span / before, HASTE) if stalled >= 0 else 1.0
+        stalled = stalled + 1 if stalled < 0 or rate > STALLED else 0
+    for i in range(n):
+        u[i] += x[i] * b[i]
+    least, _ = extremes(u)
+    for i in range(n):
+        u[i] -= least
+    return span * rate, steps, rate
+
+
+@njit(cache=True, error_model="numpy")
+def _prepare(
+    diagonal: Any,
+    c: Any,
+    v: Any,
+    w: Any,
+    s: Any,
+    logs: Any,
+    temperature: float,
+    low: float,
+    u: Any,
+    r: Any,
+    inverse_s: Any,
+    inverse_w: Any,
+    gain: Any,
+    x: Any,
+) -> bool:
+    """What a sweep reads, in single precision; x starts where P has only its diagonal. Whether there is room for it."""
+    total, most = 0.0, 0.0
+    for i in range(v.size):
+        u[i] = (v[i] - low) / temperature
+        total += (c[i] / temperature - u[i]) - logs[i]
+        most = max(most, u[i])
+    mean = total / v.size
+    for i in range(v.size):
+        a, b = 1.0 / s[i], 1.0 / w[i]
+        inverse_s[i], inverse_w[i] = a, b
+        gain[i] = w[i] / (1.0 - w[i] * a * diagonal[i])
+        value = ((c[i] / temperature - u[i]) - logs[i]) - mean
+        r[i] = value
+        x[i] = value * gain[i]
+    return most <= SPAN
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _sums(indptr: Any, indices: Any, data: Any, x: Any, start: int, size: int, s: Any) -> None:
+    ends = indptr[start : start + size + 1]
+    for k in range(size):
+        total = np.float32(0.0)
+        for p in range(ends[k], ends[k + 1]):
+            total += data[p] * x[indices[p]]
+        s[k] = total
+
+
+@njit(cache=True, error_model="numpy", fastmath=True)
+def _move(r: Any, shift: Any, a: Any, b: Any, gain: Any, s: Any, x: Any, moved: Any) -> tuple[Any, Any, Any]:
+    """x += e gain for a few states, and by how much d moves; the extremes of e and its sum."""
+    least, most, total = np.float32(np.inf), np.float32(-np.inf), np.float32(0.0)
+    for k in range(x.size):
+        e = (r[k] - shift) + (a[k] * s[k] - b[k] * x[k])
+        x[k] += e * gain[k]
+        moved[k] = e * gain[k] * b[k]
+        total += e
+        least, most = min(least, e), max(most, e)
+    return least, most, total
+
+
+@njit(cache=True, error_model="numpy")
+def _sweep(
+    indptr: Any, indices: Any, data: Any, r: Any, shift: Any, a: Any, b: Any, gain: Any, x: Any, moved: Any
+) -> tuple[Any, Any, float]:
+    """One sweep; a is 1/s and b is 1/w. The extremes of e and its sum."""
+    s, n = np.empty(CHUNK, np.float32), x.size
+    least, most, total = np.float32(np.inf), np.float32(-np.inf), 0.0
+    for i in range(0, n, CHUNK):
+        j = min(i + CHUNK, n)
+        _sums(indptr, indices, data, x, i, j - i, s)
+        low, high, added = _move(r[i:j], shift, a[i:j], b[i:j], gain[i:j], s, x[i:j], moved[i:j])
+        least, most, total = min(least, low), max(most, high), total + added
+    return least, most, total
+
+
+@njit(cache=True, error_model="numpy")
+def _split(
+    indptr: Any, indices: Any, data: Any, r: Any, shift: Any, a: Any, b: Any, x: Any, moved: Any, w: Any
+) -> float:
+    """d += alpha on the states that moved up by more than the middle; the change of lambda' that goes with it."""
+    least, most = extremes(moved)
+    middle, e = (least + most) / 2, np.empty_like(x)
+    _sums(indptr, indices, data, x, 0, x.size, e)
+    inside, outside, leave, enter, above, below = 0, 0, 0.0, 0.0, 0.0, 0.0
+    for i in range(x.size):
+        e_i = (r[i] - shift) + (a[i] * e[i] - b[i] * x[i])
+        within, crossing = moved[i] > middle, 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            if (moved[j] > middle) != within:
+                crossing += data[p] * w[j]
+        crossing *= a[i]
+        if within:
+            inside, leave, above = inside + 1, leave + crossing, above + e_i
+        else:
+            outside, enter, below = outside + 1, enter + crossing, below + e_i
+    if inside == 0 or outside == 0 or leave + enter == 0.0:
+        return 0.0
+    leave, enter, above, below = leave / inside, enter / outside, above / inside, below / outside
+    alpha = (above - below) / (leave + enter)
+    for i in range(x.size):
+        if moved[i] > middle:
+            x[i] += alpha * w[i]
+    return above - alpha * leave
