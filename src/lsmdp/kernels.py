@@ -197,14 +197,13 @@ def enclose(
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _weights(v: Any, low: float, temperature: float, w: Any, first: int, last: int) -> None:
-    d, out, spare = np.zeros(ROWS), np.empty(ROWS), np.empty((2, ROWS))
+    d, spare = np.empty(ROWS), np.empty((2, ROWS))
     for start in range(first, last, ROWS):
-        size = min(ROWS, last - start)
-        for k in range(size):
-            d[k] = (v[start + k] - low) / temperature
-        exponentials(d, out, spare)
-        for k in range(size):
-            w[start + k] = out[k]
+        end = min(start + ROWS, last)
+        here = v[start:end]
+        for k in range(end - start):
+            d[k] = (here[k] - low) / temperature
+        exponentials(d[: end - start], w[start:end], spare)
 
 
 @njit(cache=True, error_model="numpy")
