@@ -8,8 +8,9 @@ round of a small game. With unit roundoff e = 2^-53:
     R = sum_{j>=1} 2 q^{2j} / (2j + 1), |q| < 0.172: nine terms, remainder below 3e-17.
 
 The polynomials are taken in two halves, of the even and the odd powers, so that neither waits for the other, and a
-product and a sum may be rounded as one. Both are within 2 ulp, which is what the enclosure of kernels.py leaves room for: it has 2e in place of e, that is
-2 (3k + 2) e >= (3k + 2 + 4) e for an exponential of 3 ulp, and 10 e log(1/s) >= 7 e log(1/s) for a logarithm of 2 ulp.
+product and a sum may be rounded as one. Both are within 2 ulp, which is what the enclosure of kernels.py leaves room
+for: it has 2e in place of e, that is 2 (3k + 2) e >= (3k + 2 + 4) e for an exponential of 3 ulp, and
+10 e log(1/s) >= 7 e log(1/s) for a logarithm of 2 ulp.
 
 A nan stays a nan in an exponential. A logarithm takes positive normal numbers only, and does not check.
 """

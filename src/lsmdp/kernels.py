@@ -43,6 +43,7 @@ Arrays = tuple[Any, Any, Any]
 ROWS = 256  # sums that wait for their logarithms
 NORMAL = 2.3e-308  # smallest number of full precision
 FLAT = 100.0  # span of u up to which one scale serves all rows; the price is a rounding error of 5 FLAT eps
+FLAT_SINGLE = 80.0  # the same in single precision
 BLOCK = 10  # power steps between two looks at the contraction
 SMALLEST = 1e-120  # power steps stop at an entry of z below this; two steps lose at most 130 decades (power.py)
 
@@ -60,11 +61,12 @@ def exponentials_of(P: CSR, v: Floats, temperature: float = 1.0) -> tuple[float,
     return low, exponentials_from(P, v, low, high, temperature)
 
 
-def exponentials_from(P: CSR, v: Floats, low: float, high: float, temperature: float) -> Floats:
-    """The same for a v whose extremes are known."""
+def exponentials_from(P: CSR, v: Floats, low: float, high: float, temperature: float, *, single: bool = False) -> Any:
+    """The same for a v whose extremes are known; in single precision where that is wanted and there is room for it."""
     if not high - low <= FLAT * temperature:
         return np.empty(0)
-    w, v = np.empty(v.size), read_only(v.view())
+    single = single and high - low <= FLAT_SINGLE * temperature
+    w, v = np.empty(v.size, dtype=np.float32 if single else np.float64), read_only(v.view())
     in_parts(P.nnz, v.size, lambda _, first, last: _weights(v, low, temperature, w, first, last))
     return w
 
