@@ -20,6 +20,7 @@ from lsmdp.cli import pages
 from lsmdp.makers import museum
 from lsmdp.report import figures, frames, write_page
 from lsmdp.report.layout import layout
+from lsmdp.report.story import lede
 
 Run = Callable[..., Any]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -65,7 +66,8 @@ def grid_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _played(folder: Path, kernel: str, costs: str, rounds: int, **more: Any) -> Path:
-    spec = lsmdp.runs.Spec.of(kernel=kernel, costs=costs, learners=("ftl", "track", "passive"), rounds=rounds, **more)
+    more = {"learners": ("ftl", "track", "passive"), **more}
+    spec = lsmdp.runs.Spec.of(kernel=kernel, costs=costs, rounds=rounds, **more)
     lsmdp.runs.start(spec, folder)
     return write_page(folder)
 
@@ -113,10 +115,7 @@ def test_the_page_is_one_small_file_without_addresses(grid_page: Path) -> None:
 
 
 def test_what_the_page_shows_is_what_the_run_says(grid_page: Path) -> None:
-    text = grid_page.read_text(encoding="utf-8")
-    block = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, flags=re.DOTALL)
-    assert block
-    shown = json.loads(block.group(1))
+    shown = _told(grid_page)
     summary = json.loads((grid_page.parent / "summary.json").read_text())
     for one in shown["learners"]:
         told = summary["learners"][one["name"]]
@@ -128,6 +127,40 @@ def test_what_the_page_shows_is_what_the_run_says(grid_page: Path) -> None:
     for one in shown["curves"]["learners"]:
         loss = summary["learners"][one["name"]]["loss"]
         assert one["regret"][-1] == pytest.approx(loss - T * summary["average_cost_of_leader"], abs=1e-8)
+
+
+def _told(page: Path) -> dict[str, Any]:
+    """What the page draws itself from."""
+    text = page.read_text(encoding="utf-8")
+    block = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, flags=re.DOTALL)
+    assert block
+    return dict(json.loads(block.group(1)))
+
+
+def test_headings_claim_nothing_that_the_run_does_not_show(tmp_path: Path) -> None:
+    idle = _told(_played(tmp_path / "idle", "ring:12", "iid", 1, learners=("passive",)))
+    assert idle["headline"].endswith("in 1 round")
+    assert idle["effort"]["title"].startswith("No learner here claims a certificate; passive takes ")
+    mixed = _told(_played(tmp_path / "mixed", "ring:12", "iid", 50, learners=("discounted", "passive")))
+    assert mixed["effort"]["title"].startswith("Every round of discounted is certified; the slowest, ")
+    best = min(mixed["learners"], key=lambda one: float(one["loss"]))
+    stated = re.search(r"would have paid more than ([\d.,]+) less", mixed["lede"])
+    assert stated
+    assert (
+        float(stated.group(1).replace(",", "")) < best["loss"]
+    )  # a larger one would say nothing: costs are at least 0
+    settled = _told(_played(tmp_path / "settled", "ring:12", "iid", 50))
+    assert settled["effort"]["title"].startswith("Every round of ftl, track is certified")
+
+
+def test_a_guarantee_that_says_nothing_is_not_given(grid_page: Path) -> None:
+    summary = json.loads((grid_page.parent / "summary.json").read_text())
+    shown = _told(grid_page)
+    best = min(shown["learners"], key=lambda one: float(one["loss"]))
+    bounds = summary["learners"][best["name"]]["regret_at_most_by_mixing_sum"]
+    bounds.update(dict.fromkeys(bounds, best["loss"] + 1.0))
+    assert "What is guaranteed" not in lede(shown["learners"], summary)
+    assert "no guarantee against all policies that mix says anything yet" in lede(shown["learners"], summary)
 
 
 def test_labels_cannot_break_out_of_the_page(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         ring,
         sticky,
     )
+    from lsmdp.memory import load, save
     from lsmdp.model import LMDP
     from lsmdp.perron import Auto, Dense, Direct, Krylov, Power, Solution, solve
     from lsmdp.policy import Policy
@@ -75,6 +76,7 @@ _HOME = {
         "ring",
         "sticky",
     ),
+    "memory": ("load", "save"),
     "model": ("LMDP",),
     "perron": ("Auto", "Dense", "Direct", "Krylov", "Power", "Solution", "solve"),
     "policy": ("Policy",),
@@ -115,6 +117,8 @@ __all__ = [  # noqa: RUF022 - grouped by subject
     "Passive",
     "Fixed",
     "BeTheLeader",
+    "save",
+    "load",
     "check_learner",
     "certify",
     "Certificate",

@@ -6,13 +6,10 @@ be ten times the size of the data, and has no map that moves.
 
 from __future__ import annotations
 
-import html
-import json
-from importlib.resources import files
 from pathlib import Path
 
-from lsmdp import __version__
 from lsmdp.errors import SpecError
+from lsmdp.pages import assemble
 from lsmdp.report.story import Watch, story
 from lsmdp.runs import Folder, load
 from lsmdp.runs.folder import atomic
@@ -38,17 +35,4 @@ def _nobody(_what: str, _t: int, _rounds: int) -> None:
 def page(folder: Folder, watch: Watch | None = None) -> str:
     """The page as text."""
     folder.require_finished()
-    found = story(folder, load(folder.path), watch or _nobody)
-    here = files("lsmdp.report")
-    parts = {
-        "title": html.escape(f"{found['headline']} · lsmdp"),
-        "css": (here / "page.css").read_text(encoding="utf-8"),
-        "js": (here / "page.js").read_text(encoding="utf-8"),
-        "version": __version__,
-        # "<" would let a label end the script element
-        "data": json.dumps(found, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
-    }
-    text = (here / "page.html").read_text(encoding="utf-8")
-    for name, content in parts.items():
-        text = text.replace("{{" + name + "}}", content, 1)
-    return text
+    return assemble("lsmdp.report", story(folder, load(folder.path), watch or _nobody))

@@ -1,43 +1,6 @@
-"use strict";
-// The page draws itself from the one JSON object in it: charts are SVG, the map is a canvas, nothing is loaded.
-const data = JSON.parse(document.getElementById("data").textContent);
-const COLOURS = ["--a", "--b", "--c", "--d", "--e", "--f", "--g", "--h"];
-const colour = Object.fromEntries(data.learners.map((one, k) => [one.name, `var(${COLOURS[k % COLOURS.length]})`]));
-const $ = (selector, root = document) => root.querySelector(selector);
-
-function make(tag, attributes = {}, ...children) {
-  const svg = ["svg", "g", "path", "line", "text", "rect", "circle", "title"].includes(tag);
-  const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== undefined) node.setAttribute(name, value);
-  }
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
-}
-
-function number(value, digits = 4) {
-  if (value === null || value === undefined) return "–";
-  if (typeof value === "string") return value === "infinite" ? "∞" : value;
-  const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(2);
-  return value.toLocaleString("en", { maximumFractionDigits: size >= 1000 ? 1 : size >= 10 ? 2 : digits });
-}
-
+// Charts are SVG, the map is a canvas.
 /* ---------- charts ---------- */
 const MARGIN = { left: 64, right: 18, top: 22, bottom: 36 };
-
-function ticks(low, high, log) {
-  if (log) {
-    const found = [];
-    for (let e = Math.floor(low); e <= Math.ceil(high); e++) if (e >= low - 1e-9 && e <= high + 1e-9) found.push(e);
-    return found.length > 9 ? found.filter((_, k) => k % 2 === 0) : found;
-  }
-  const rough = (high - low) / 4 || 1, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].find((m) => m * power >= rough) * power, found = [];
-  for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-9; v += step) found.push(Math.abs(v) < step * 1e-9 ? 0 : v);
-  return found;
-}
 
 // series: [{name, colour, x, y, dashed, exact: [..] shown on hover}]; axes may be logarithmic
 function lineChart(holder, series, { logX = false, logY = false, xName, yName }) {
@@ -133,31 +96,6 @@ function choices(holder, names, pick) {
   press(names[0]);
 }
 
-function sortable(holder, columns, rows) {
-  let by = -1, up = true;
-  const body = make("tbody");
-  const heads = columns.map((column, k) => make("th", { "data-sort": k, tabindex: 0, scope: "col", class: column.number ? "number" : "",
-    onclick: () => sort(k), onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(k); } } }, column.name));
-  const fill = () => body.replaceChildren(...rows.map((row) => make("tr", {}, ...columns.map((column, k) => {
-    const cell = row[k], shown = column.number ? number(cell) : String(cell ?? "");
-    return make("td", { class: [column.number ? "number" : "", column.tone ? column.tone(cell) : ""].join(" ").trim() || null }, shown);
-  }))));
-  const value = (cell) => cell === "infinite" ? Infinity : cell === "-infinite" ? -Infinity : cell;
-  function sort(k) {
-    up = by === k ? !up : true; by = k;
-    heads.forEach((head, j) => j === k ? head.setAttribute("aria-sort", up ? "ascending" : "descending") : head.removeAttribute("aria-sort"));
-    const order = (a, b) => {
-      const [x, y] = [value(a[k]), value(b[k])];
-      if (x === null || x === undefined) return 1;
-      if (y === null || y === undefined) return -1;
-      return (typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y))) * (up ? 1 : -1);
-    };
-    rows = [...rows].sort(order); fill();
-  }
-  fill();
-  holder.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body));
-}
-
 /* ---------- the head ---------- */
 $("#kicker").textContent = data.kicker;
 $("#headline").textContent = data.headline;
@@ -235,7 +173,7 @@ else $("#parts-chart").textContent = "Not computed: the stationary law of each p
   const [xs, ys] = [world.x, world.y], unit = world.unit;
   const span = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
   const cells = [(span[1] - span[0]) / unit + 1, (span[3] - span[2]) / unit + 1];
-  const size = Math.max(4, Math.min(28, Math.floor(1100 / cells[0]), Math.floor(900 / cells[1])));
+  const size = Math.max(4, Math.min(56, Math.floor(1100 / cells[0]), Math.floor(900 / cells[1])));
   canvas.width = Math.round(cells[0] * size); canvas.height = Math.round(cells[1] * size);
   canvas.style.maxWidth = `calc(78vh * ${(canvas.width / canvas.height).toFixed(4)})`;
   const px = (x) => (x - span[0]) / unit * size + size / 2, py = (y) => (y - span[2]) / unit * size + size / 2;

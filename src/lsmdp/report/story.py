@@ -44,7 +44,7 @@ def story(folder: Folder, run: Run, watch: Watch) -> dict[str, Any]:
         "rounds": summary["rounds"],
         "kicker": _kicker(folder, summary),
         "headline": _headline(learners, summary),
-        "lede": _lede(learners, summary),
+        "lede": lede(learners, summary),
         "learners": learners,
         "curves": _curves(rounds, found, summary),
         "parts": {"title": _parts_title(learners)},
@@ -114,21 +114,22 @@ def _learners(summary: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _kicker(folder: Folder, summary: dict[str, Any]) -> str:
     spec = folder.spec()
-    return f"{spec.kernel} against {spec.costs} · {summary['states']:,} states · {summary['rounds']:,} rounds"
+    return f"{spec.kernel} against {spec.costs} · {summary['states']:,} states · {_rounds(summary['rounds'])}"
 
 
 def _headline(learners: list[dict[str, Any]], summary: dict[str, Any]) -> str:
     order = sorted(learners, key=lambda one: float(one["loss"]))
     best = order[0]
     if len(order) == 1:
-        return f"{best['name']} paid {best['loss']:,.4g} in {summary['rounds']:,} rounds"
+        return f"{best['name']} paid {best['loss']:,.4g} in {_rounds(summary['rounds'])}"
     share = (order[1]["loss"] - best["loss"]) / abs(order[1]["loss"]) if order[1]["loss"] else 0.0
     return f"{best['name']} paid the least: {best['loss']:,.5g}, {share:.2%} below {order[1]['name']}"
 
 
-def _lede(learners: list[dict[str, Any]], summary: dict[str, Any]) -> str:
+def lede(learners: list[dict[str, Any]], summary: dict[str, Any]) -> str:
+    """What it means, and what is guaranteed."""
     best = min(learners, key=lambda one: float(one["loss"]))
-    T, said = summary["rounds"], []
+    T, said = summary["rounds"], list[str]()
     if best["regret"] is not None:
         side = "more" if best["regret"] >= 0.0 else "less"
         said.append(
@@ -136,12 +137,15 @@ def _lede(learners: list[dict[str, Any]], summary: dict[str, Any]) -> str:
             f"which nobody knew in advance ({abs(best['regret']) / T:.2g} a round)."
         )
     bounds = summary["learners"][best["name"]]["regret_at_most_by_mixing_sum"]
-    if bounds:
-        m, bound = list(bounds.items())[-1]
+    telling = {m: bound for m, bound in bounds.items() if bound < best["loss"]}  # no policy pays less than nothing
+    if telling:
+        m, bound = list(telling.items())[-1]
         said.append(
             f"What is guaranteed: no stationary policy that forgets its start in time (mixing sum at most {m}) would "
             f"have paid more than {max(bound, 0.0):,.4g} less."
         )
+    elif bounds:
+        said.append(f"After {_rounds(T)} no guarantee against all policies that mix says anything yet.")
     return " ".join(said + list(summary.get("notes", ())))
 
 
@@ -198,9 +202,9 @@ def _growth_title(curves: list[dict[str, Any]], T: int) -> str:
     end = ratio[known[-1][0]]
     half = ratio[min(ratio, key=lambda s: abs(s - known[-1][0] / 2))]
     if end <= 0.0:
-        return f"{one['name']} is ahead of the leader it follows after {T:,} rounds"
-    word = "grows no faster than log T" if end <= 1.05 * abs(half) else "still grows faster than log T here"
-    return f"The regret of {one['name']} {word}: R_T / log T is {end:.3g} at the end"
+        return f"{one['name']} is ahead of the best policy for the mean of all costs after {_rounds(T)}"
+    word = "has grown no faster than log T" if end <= 1.05 * abs(half) else "still grows faster than log T"
+    return f"The regret of {one['name']} {word} in {_rounds(T)}: R_T / log T is {end:.3g} at the end"
 
 
 def _growth_finding(slopes: dict[str, float | None]) -> str:
@@ -249,7 +253,7 @@ def _map(run: Run, film: Film) -> dict[str, Any]:
     busiest = _busiest(run, names)
     return {
         "kind": "grid" if grid else "graph",
-        "title": f"Watch {names[0]} learn: where it goes, round by round",
+        "title": f"Watch {names[0]}: where it goes, round by round",
         "finding": busiest,
         "note": "Arrows are the mean step of the policy. Colours run from the least to the largest value of the round "
         "shown; where it is, on a scale of square roots."
@@ -318,12 +322,27 @@ def _effort(rounds: Rounds, summary: dict[str, Any]) -> dict[str, Any]:
         middles = [float((a + b - 1) / 2) for a, b in pairwise(edges)]
         medians = {key: [_median(columns[key][part]) for part in parts] for key in ("gap", "steps", "seconds")}
         learners.append({"name": name, "t": middles, **medians})
-    slowest = max(summary["learners"].items(), key=lambda item: float(item[1]["seconds"]))
-    rate = T / slowest[1]["seconds"] if slowest[1]["seconds"] > 0.0 else float("inf")
-    return {
-        "title": f"Every round is certified; the slowest, {slowest[0]}, plays {rate:,.0f} rounds a second",
-        "learners": learners,
-    }
+    return {"title": f"{_proved(rounds)}; {_pace(rounds)}", "learners": learners}
+
+
+def _proved(rounds: Rounds) -> str:
+    """Which learners gave a certificate in every round."""
+    proved = [name for name, columns in rounds.by_learner.items() if np.isfinite(columns["gap"]).all()]
+    if len(proved) == len(rounds.by_learner):
+        return "Every round is certified"
+    return f"Every round of {', '.join(proved)} is certified" if proved else "No learner here claims a certificate"
+
+
+def _pace(rounds: Rounds) -> str:
+    """How fast the slowest plays; a median, since the first rounds may have waited for a compiler."""
+    typical = {name: float(np.median(columns["seconds"])) for name, columns in rounds.by_learner.items()}
+    name, seconds = max(typical.items(), key=lambda item: item[1])
+    who = f"the slowest, {name}," if len(typical) > 1 else name
+    return f"{who} takes {seconds * 1e3:.3g} ms a round" if seconds < 1.0 else f"{who} takes {seconds:.3g} s a round"
+
+
+def _rounds(T: int) -> str:
+    return f"{T:,} round" + "s" * (T != 1)
 
 
 def _median(values: Floats) -> float | None:

@@ -1,28 +1,3 @@
-"use strict";
-// The page draws itself from the one JSON object in it; nothing is loaded.
-const data = JSON.parse(document.getElementById("data").textContent);
-const COLOURS = ["--a", "--b", "--c", "--d", "--e", "--f", "--g", "--h"];
-const colour = Object.fromEntries(data.learners.map((name, k) => [name, `var(${COLOURS[k % COLOURS.length]})`]));
-const $ = (selector, root = document) => root.querySelector(selector);
-
-function make(tag, attributes = {}, ...children) {
-  const svg = ["svg", "g", "path", "line", "text", "rect", "circle", "title"].includes(tag);
-  const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== undefined) node.setAttribute(name, value);
-  }
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
-}
-
-function number(value) {
-  if (value === null || value === undefined) return "–";
-  const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(1);
-  return value.toLocaleString("en", { maximumFractionDigits: size >= 1000 ? 0 : size >= 10 ? 1 : 3 });
-}
-
 /* ---------- the panels ---------- */
 const WIDTH = 280, HEIGHT = 190, LEFT = 46, RIGHT = 8, TOP = 10, BOTTOM = 24;
 const VIEWS = {
@@ -32,19 +7,6 @@ const VIEWS = {
 };
 const shown = new Set(data.learners);
 let view = Object.keys(VIEWS)[0];
-
-function ticks(low, high, log) {
-  const [count, span] = [4, high - low];
-  if (log) {
-    const step = Math.max(1, Math.ceil(span / count)), found = [];
-    for (let e = Math.ceil(low - 1e-9); e <= high + 1e-9; e += step) found.push(e);
-    return found;
-  }
-  const rough = span / count || 1, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].find((m) => m * power >= rough * .999) * power, found = [];
-  for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-9; v += step) found.push(Math.abs(v) < step * 1e-9 ? 0 : v);
-  return found;
-}
 
 function panel(game) {
   const { logY, of, name } = VIEWS[view];
@@ -112,28 +74,6 @@ $("#panels .learners").replaceChildren(...data.learners.map((name) => make("butt
   button.setAttribute("aria-pressed", String(shown.has(name)));
   draw();
 } }, make("span", { class: "dot" }), name)));
-
-/* ---------- tables ---------- */
-function sortable(holder, columns, rows) {
-  let by = -1, up = true;
-  const body = make("tbody");
-  const heads = columns.map((column, k) => make("th", { "data-sort": k, tabindex: 0, scope: "col", class: column.number ? "number" : null,
-    onclick: () => sort(k), onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(k); } } }, column.name));
-  const fill = () => body.replaceChildren(...rows.map((row) => make("tr", {}, ...columns.map((column, k) =>
-    make("td", { class: column.number ? "number" : null }, column.number ? number(row[k]) : String(row[k] ?? "–"))))));
-  function sort(k) {
-    up = by === k ? !up : true; by = k;
-    heads.forEach((head, j) => j === k ? head.setAttribute("aria-sort", up ? "ascending" : "descending") : head.removeAttribute("aria-sort"));
-    rows = [...rows].sort((a, b) => {
-      if (a[k] === null) return 1;
-      if (b[k] === null) return -1;
-      return (typeof a[k] === "number" ? a[k] - b[k] : String(a[k]).localeCompare(String(b[k]), "en", { numeric: true })) * (up ? 1 : -1);
-    });
-    fill();
-  }
-  fill();
-  holder.replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body));
-}
 
 for (const id of ["kicker", "headline", "lede"]) $(`#${id}`).textContent = data[id];
 for (const id of ["panels", "growth"]) $(`#${id} .finding`).textContent = data[id].finding;

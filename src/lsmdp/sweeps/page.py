@@ -7,14 +7,12 @@ JSON object.
 
 from __future__ import annotations
 
-import html
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
-from lsmdp import __version__
+from lsmdp.pages import assemble
 from lsmdp.regret.summary import LEADER_GAP
 from lsmdp.sweeps.growth import GENERIC, TOO_FEW
 
@@ -24,20 +22,7 @@ NO_GROWTH = {"bounded", "beats the leader", "no growth"}
 
 def page(summary: Mapping[str, Any]) -> str:
     """The page as text."""
-    found = story(summary)
-    package = files("lsmdp")
-    parts = {
-        "title": html.escape(f"{found['headline']} · lsmdp"),
-        "css": (package / "report" / "page.css").read_text(encoding="utf-8"),
-        "js": (package / "sweeps" / "page.js").read_text(encoding="utf-8"),
-        "version": __version__,
-        # "<" would let a name end the script element
-        "data": json.dumps(found, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
-    }
-    text = (package / "sweeps" / "page.html").read_text(encoding="utf-8")
-    for name, content in parts.items():
-        text = text.replace("{{" + name + "}}", content, 1)
-    return text
+    return assemble("lsmdp.sweeps", story(summary))
 
 
 def story(summary: Mapping[str, Any]) -> dict[str, Any]:
