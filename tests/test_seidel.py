@@ -26,6 +26,7 @@ MODELS = {
     "random graph": (lambda: random_graph(3000), 9),
     "cold random graph": (lambda: random_graph(2000, temperature=0.2), 16),
     "two clusters": (lambda: clusters(2, 1000, 1e-4), 20),
+    "three clusters": (lambda: clusters(3, 500, 1e-3), 30),
     "hardly linked clusters": (lambda: clusters(2, 1000, 1e-6), 20),
     "unequal clusters": (lambda: unequal(40, 700, 1e-4), 40),
 }

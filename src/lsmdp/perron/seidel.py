@@ -11,10 +11,10 @@ step by 0.5. x is a small correction, so that single precision does: half the by
 the mean of e, of which half is added after each sweep: if d moves on by the same amount everywhere, half of the
 states that a state leads to have moved already.
 
-*One slow mode.* A set B that is seldom left keeps the error that is constant on B: when sweeps stop shrinking e, it is
-all that is left of e, and {e above the middle of its range} is B. On it and on its complement, alpha and a change of
-lambda' are chosen such that the sum of e vanishes for d + alpha 1_B; (I - Q) 1_B is the chance to leave B, or minus
-that to enter it, a sum without cancellation.
+*Slow modes.* Sets that are seldom left keep the error that is constant on each of them: when sweeps stop shrinking e,
+they only move d by a constant on each set, and these levels tell the sets. On each set B, alpha_B (one of them is 0)
+and a change of lambda' are chosen such that the sum of e over each set vanishes for d + sum_B alpha_B 1_B;
+(I - Q) 1_B is the chance to leave B, or minus that to enter it, a sum without cancellation.
 
 Everything is judged by the certificate of the v that comes out, in double precision; where it is too wide, another
 round of sweeps starts from there.
@@ -43,6 +43,8 @@ CURVED = 0.02  # of the square of the gap is not linear, so that nothing is gain
 DIGITS = 1e-5  # nor below this share of it, in single precision
 HASTE = 0.1  # least contraction that is believed in
 STALLED = 0.6  # a contraction above this is that of a slow mode
+BINS = 64  # of how far the states have moved, where those without any are borders between levels,
+LEVELS = 12  # if these are few
 LOST = 100.0  # a residual this many times the first one will not come back
 ONE, TWO = np.uint64(1), np.uint64(2)
 MANY = 1e9  # sweeps, beyond all patience
@@ -133,7 +135,7 @@ def _sweeps(
     while span * rate > goal and steps < limit and span <= LOST * first:
         if stalled == 2:
             if not span < at_split / 2:
-                break  # there is more than one slow mode
+                break  # they were not what is slow
             shift += _split(indptr, indices, data, r, np.float32(shift), a, b, x, moved, w)
             stalled, steps, at_split = -1, steps + 2, span
         least, most, total = _sweep(indptr, indices, data, r, np.float32(shift), a, b, gain, x, moved)
@@ -233,28 +235,72 @@ def _sweep(
 def _split(
     indptr: Any, indices: Any, data: Any, r: Any, shift: Any, a: Any, b: Any, x: Any, moved: Any, w: Any
 ) -> float:
-    """d += alpha on the states that moved up by more than the middle; the change of lambda' that goes with it."""
-    least, most = extremes(moved)
-    middle, e = (least + most) / 2, np.empty_like(x)
+    """d += alpha_B on each set B of states that moved alike; the change of lambda' that goes with it."""
+    block, count = _levels(moved)
+    e, lift = np.empty_like(x), np.zeros((count, count + 1))
     _sums(indptr, indices, data, x, 0, x.size, e)
-    inside, outside, leave, enter, above, below = 0, 0, 0.0, 0.0, 0.0, 0.0
     for i in range(x.size):
-        e_i = (r[i] - shift) + (a[i] * e[i] - b[i] * x[i])
-        within, crossing = moved[i] > middle, 0.0
+        here = block[i]
+        lift[here, 0] += 1.0
+        lift[here, count] += (r[i] - shift) + (a[i] * e[i] - b[i] * x[i])
         for p in range(indptr[i], indptr[i + 1]):
-            j = indices[p]
-            if (moved[j] > middle) != within:
-                crossing += data[p] * w[j]
-        crossing *= a[i]
-        if within:
-            inside, leave, above = inside + 1, leave + crossing, above + e_i
-        else:
-            outside, enter, below = outside + 1, enter + crossing, below + e_i
-    if inside == 0 or outside == 0 or leave + enter == 0.0:
+            there = block[indices[p]]
+            if there != here:
+                crossing = data[p] * a[i] * w[indices[p]]
+                if here > 0:
+                    lift[here, here] += crossing
+                if there > 0:
+                    lift[here, there] -= crossing
+    if not _eliminated(lift):
         return 0.0
-    leave, enter, above, below = leave / inside, enter / outside, above / inside, below / outside
-    alpha = (above - below) / (leave + enter)
     for i in range(x.size):
-        if moved[i] > middle:
-            x[i] += alpha * w[i]
-    return above - alpha * leave
+        if block[i] > 0:
+            x[i] += lift[block[i], count] * w[i]
+    return float(lift[0, count])
+
+
+@njit(cache=True, error_model="numpy")
+def _levels(moved: Any) -> tuple[Any, int]:
+    """The level at which each state moved, and how many levels there are; two halves where none stand out."""
+    least, most = extremes(moved)
+    scale = BINS / (most - least)
+    bins, level, count = np.empty(moved.size, np.uint8), np.zeros(BINS, np.uint8), 0
+    for i in range(moved.size):
+        bins[i] = min(int((moved[i] - least) * scale), BINS - 1)
+        level[bins[i]] = 1
+    apart = False
+    for k in range(BINS):  # level[k] is 1 where there are states; an empty bin is a border
+        if level[k] > 0 and (apart or count == 0):
+            count += 1
+        apart = level[k] == 0
+        level[k] = max(count, 1) - 1
+    if not 2 <= count <= LEVELS:
+        count = 2
+        for k in range(BINS):
+            level[k] = k >= BINS // 2
+    for i in range(moved.size):
+        bins[i] = level[bins[i]]
+    return bins, count
+
+
+@njit(cache=True, error_model="numpy")
+def _eliminated(system: Any) -> bool:
+    """The solution of a few equations in the last column; False where there is none."""
+    n = len(system)
+    for k in range(n):
+        pivot = k
+        for i in range(k + 1, n):
+            if abs(system[i, k]) > abs(system[pivot, k]):
+                pivot = i
+        if system[pivot, k] == 0.0:
+            return False
+        for j in range(n + 1):
+            system[k, j], system[pivot, j] = system[pivot, j], system[k, j]
+        for i in range(n):
+            if i != k:
+                share = system[i, k] / system[k, k]
+                for j in range(k, n + 1):
+                    system[i, j] -= share * system[k, j]
+    for k in range(n):
+        system[k, n] /= system[k, k]
+    return True
