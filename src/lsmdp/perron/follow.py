@@ -43,7 +43,6 @@ PLANNING = 400  # power steps that take as long as such a plan
 MANY = 1e9  # of them, beyond all patience
 UNAIDED = 60  # steps without a factor that are tried before one is made, or ``solve`` is asked,
 ACCELERATED = 3  # each of which costs as much as this many power steps
-FLAT = 100.0  # span of c up to which e^{-c} is safe besides e^{-v}
 USUAL = 3.0  # steps that a round takes with a factor
 DOUBT = 0.1  # of the steps of a fresh factor, in each round
 PATIENCE = 14  # steps before an anchor is given up
@@ -111,9 +110,9 @@ def _without_factor(
         if swept.certified:
             return (swept.v, swept.lo, swept.hi), steps, 0.0
     if not unaided and not steps:  # no room for sweeps
-        u, look = _walk(problem, v, goal)
+        look = Power(LOOK).run(problem, v / problem.lmdp.temperature, goal)
         steps = look.steps
-        found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * u) if look.gap <= goal else None
+        found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * look.v) if look.gap <= goal else None
         if found is not None:
             return found, steps, 0.0
         left = min(log(look.gap / goal) / -log(look.rate), MANY) if look.gap > goal and look.rate < 1.0 else MANY
@@ -128,18 +127,6 @@ def _iterated(
     T = problem.lmdp.temperature
     u, span, taken = chord.iterate(problem, v / T, flow_of(problem.lmdp, v), goal, made, limit)
     return (_certified(problem.lmdp, c, tol, T * u) if span <= goal else None), taken
-
-
-def _walk(problem: Problem, v: Floats, goal: float) -> tuple[Floats, kernels.Walk]:
-    """A few power steps from v, and how they went."""
-    T, c = problem.lmdp.temperature, problem.c
-    known = flow_of(problem.lmdp, v)
-    if not known.w.size or np.ptp(c) > FLAT:
-        look = Power(LOOK).run(problem, v / T, goal)
-        return look.v, kernels.Walk(look.steps, look.gap, look.rate, False)
-    z = known.w.copy()
-    walk = kernels.power_walk(kernels.rows(problem.P), np.exp(c.min() - c), z, goal, LOOK, False)
-    return -np.log(z), walk
 
 
 def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None:
