@@ -12,10 +12,10 @@ Data goes to stdout, complaints to stderr as ``ModelError: ...``; with ``--json`
 Everything heavy is imported inside the commands, so that ``lsmdp --help`` is quick.
 """
 
-from lsmdp.cli import games, loops, pages, paper, single, sweeps
+from lsmdp.cli import fit, games, loops, pages, paper, single, sweeps
 from lsmdp.cli.base import app
 
-__all__ = ["app", "games", "loops", "main", "pages", "paper", "single", "sweeps"]
+__all__ = ["app", "fit", "games", "loops", "main", "pages", "paper", "single", "sweeps"]
 
 
 def main() -> None:
