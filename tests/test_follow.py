@@ -12,7 +12,7 @@ from lsmdp import LMDP, Auto, Dense, Direct, FollowTheLeader, Krylov, Power, clu
 from lsmdp.learners.ftl import FTLState
 from lsmdp.perron import Followed, Problem, follow
 
-FOLLOW = sys.modules["lsmdp.perron.follow"]
+FOLLOW, POLICY = sys.modules["lsmdp.perron.follow"], sys.modules["lsmdp.policy"]
 
 
 def one_way_roads(side: int) -> LMDP:
@@ -52,7 +52,7 @@ def rounds(lmdp: LMDP, count: int, forget: int = 0) -> list[FTLState]:
     for t in range(1, count + 1):
         if forget and t % forget == 0:
             FOLLOW._kept.clear()
-            FOLLOW._evaluated.clear()
+            POLICY._flows.clear()
         states.append(learner.observe(lmdp, states[-1], cost(lmdp, t)))
     return states
 

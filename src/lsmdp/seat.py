@@ -20,7 +20,7 @@ from lsmdp import books, kernels, passes
 from lsmdp.arrays import Floats, Ints, mean
 from lsmdp.learners import Learner, State, Stretch, pack, unpack
 from lsmdp.model import LMDP
-from lsmdp.policy import REDUCED_STATES, Policy
+from lsmdp.policy import REDUCED_STATES, Policy, flow_of
 
 LAW_FLOPS = 5e6  # per round, for the stationary law of a policy
 OWN = ("law", "walkers", "paid")  # what a seat remembers besides what its learner and the books do
@@ -106,8 +106,7 @@ class Seat:
     paid: Floats  # what each walker has paid so far
     seed: int
     ideal: bool
-    upcoming: Policy | None = None  # the policy of the next round, where it was worked out already,
-    flow: tuple[Policy, passes.Flow] | None = None  # with what is known of it
+    upcoming: Policy | None = None  # the policy of the next round, where it was worked out already
 
     @classmethod
     def take(cls, lmdp: LMDP, learner: Learner, start: Floats, walkers: int, seed: int, ideal: bool) -> Seat:
@@ -127,7 +126,7 @@ class Seat:
         report = self.learner.report(before, self.state)
         self.upcoming = self.learner.policy(self.lmdp, self.state)
         entry, kl = self._account(t, c_t, played, self.upcoming)
-        sampled = self._walk(t, played.v, c_t + self.lmdp.temperature * kl)
+        sampled = self._walk(t, played.v, c_t, kl)
         return Round(
             round=t,
             learner=self.learner.name,
@@ -154,7 +153,7 @@ class Seat:
         done = self._learn(costs)
         entries, kl = self._account_all(t, costs, done.values)
         state_cost, control_cost, ideal_loss, policy_change, ideal_step = entries
-        sampled = self._walk(t, done.values[0], costs[0] + self.lmdp.temperature * kl)
+        sampled = self._walk(t, done.values[0], costs[0], kl)
         return Block(
             round=t + np.arange(rounds),
             learner=self.learner.name,
@@ -207,25 +206,20 @@ class Seat:
         return entries, kl
 
     def _account(self, t: int, c_t: Floats, played: Policy, upcoming: Policy) -> tuple[Entry, Floats]:
-        """What a round costs, for any model, and KL(Q || P); the law of the position moves on."""
+        """What a round costs, for any model, and KL(Q || P) if there are walkers; the law of the position moves on."""
         P, T = self.lmdp.P, self.lmdp.temperature
-        now, rho = self._flow_of(played), self.lmdp.reversible_law if self.ideal else None
-        kl, law = passes.play(P, now, self.law)
-        state_cost, control_cost = mean(self.law, c_t), T * mean(self.law, kl)
-        self.law = law / law.sum()
-        divergence, change = passes.divergence(P, now, self._flow_of(upcoming))
+        now, rho = flow_of(self.lmdp, played.v), self.lmdp.reversible_law if self.ideal else None
+        kl, law = passes.play(P, now, self.law, each=self.walkers.size > 0)
+        state_cost, control_cost = mean(self.law, c_t), T * passes.mean_control(now, kl, self.law, law)
+        law /= law.sum()
+        self.law = law
+        divergence, change = passes.divergence(P, now, flow_of(self.lmdp, upcoming.v))
         ideal_loss, ideal_step = float("nan"), float("nan")
         if self.ideal:
             mu = played.stationary() if rho is None or not now.flat else passes.balanced_law(now, rho)
-            ideal_loss = mean(mu, c_t) + T * mean(mu, kl)
+            ideal_loss = mean(mu, c_t) + T * passes.mean_control(now, kl, mu, mu)
             ideal_step = t * T * mean(mu, divergence)
         return Entry(state_cost, control_cost, ideal_loss, change, ideal_step), kl
-
-    def _flow_of(self, policy: Policy) -> passes.Flow:
-        """What the passes of two rounds share: the upcoming policy of one is the policy played in the next."""
-        if self.flow is None or self.flow[0] is not policy:
-            self.flow = (policy, passes.flow(self.lmdp.P, policy.v / self.lmdp.temperature))
-        return self.flow[1]
 
     def _choose(self, c_t: Floats) -> Policy:
         foresee = getattr(self.learner, "foresee", None)
@@ -234,11 +228,11 @@ class Seat:
         clairvoyant: Policy = foresee(self.lmdp, self.state, c_t)
         return clairvoyant
 
-    def _walk(self, t: int, v: Floats, losses: Floats) -> float:
+    def _walk(self, t: int, v: Floats, c_t: Floats, kl: Floats) -> float:
         if not self.walkers.size:
             return float("nan")
         u = v / self.lmdp.temperature
-        now = losses[self.walkers]
+        now = c_t[self.walkers] + self.lmdp.temperature * kl[self.walkers]
         self.paid = self.paid + now
         uniforms = np.random.default_rng((self.seed, t)).random(self.walkers.size)
         self.walkers = kernels.sample(self.lmdp.P, u, self.walkers, uniforms)

@@ -16,13 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp import kernels, small
+from lsmdp import small
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.learners.base import Report
 from lsmdp.learners.stretch import Stretch, running_sums
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import Policy, kept_flow
+from lsmdp.updates import update
 
 NEARLY_PERIODIC = 0.05  # least probability of staying that keeps every eigenvalue of P away from -1
 
@@ -92,24 +93,9 @@ class TrackTheLeader:
         return Stretch(values, lo, hi, np.full(rounds, self._passes), after)
 
     def _observe(self, lmdp: LMDP, state: TrackState, c_t: Floats) -> TrackState:
-        t, c_sum = state.t + 1, state.c_sum + c_t
-        c_bar, before = c_sum / t, state.c_sum / max(state.t, 1)
-        r, lo, hi = kernels.residual(lmdp.P, before, state.v, lmdp.temperature)
-        r += state.v
-        r += np.subtract(c_bar, before, out=before)
-        v = self._average(lmdp, c_bar, r)
-        for _ in range(self.steps - 1):
-            v = self._average(lmdp, c_bar, _bellman(lmdp, c_bar, v))
-        v -= v.min()
-        return TrackState(t, c_sum, v, lo, hi)
-
-    def _average(self, lmdp: LMDP, c_bar: Floats, once: Floats) -> Floats:
-        if not self.averaged:
-            return once
-        r, _, _ = kernels.residual(lmdp.P, c_bar, once, lmdp.temperature)
-        r /= 2
-        r += once  # (once + B once) / 2
-        return r
+        known = kept_flow(lmdp, state.v)
+        given = (lmdp.P, lmdp.temperature, state.c_sum, c_t, state.t + 1, state.v, known)
+        return TrackState(state.t + 1, *update(*given, steps=self.steps, averaged=self.averaged))
 
     def report(self, before: TrackState, after: TrackState) -> Report:
         """The bounds that the policy played proves for the mean cost before the round."""
@@ -118,9 +104,3 @@ class TrackTheLeader:
     @property
     def _passes(self) -> int:
         return self.steps * (1 + self.averaged)
-
-
-def _bellman(lmdp: LMDP, c: Floats, v: Floats) -> Floats:
-    r, _, _ = kernels.residual(lmdp.P, c, v, lmdp.temperature)
-    r += v
-    return r

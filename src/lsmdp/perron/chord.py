@@ -106,11 +106,11 @@ def _balanced(problem: Problem, anchor: Floats, rho: Floats) -> tuple[Eliminatio
 
 
 def iterate(
-    problem: Problem, v: Floats, known: kernels.Evaluation, tol: float, made: Factor, limit: int
+    problem: Problem, v: Floats, known: kernels.Flow, tol: float, made: Factor, limit: int
 ) -> tuple[Floats, float, int]:
     """(v, span of r as the loop sees it, steps) after steps until that span is at most tol, or no further.
 
-    ``known`` is what was evaluated at this v, in units of the cost.
+    ``known`` is what was evaluated at this v.
     """
     T, order, factors = problem.lmdp.temperature, made.factors.order, made.factors
     u = v[order]

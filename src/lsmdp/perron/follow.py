@@ -5,9 +5,10 @@ same for the new cost, certified. All of it is a function of its arguments: the 
 model as long as it is in use, but it can be made again from the anchor, bit for bit. A run that is resumed from
 a checkpoint therefore goes on exactly as it would have.
 
-- *No anchor.* A few power steps; on graphs that mix fast they are all it takes. Otherwise the same steps with pairs of
-  residuals (chord.py without a factor), which remove a few slow modes: chains that are nearly decomposable or nearly
-  periodic have no others. Where steps with a factor are cheaper, the present v becomes the anchor.
+- *No anchor.* A few sweeps (seidel.py), or power steps where v is too steep for them; on graphs that mix fast, or are
+  two such graphs loosely joined, they are all it takes. Otherwise power steps with pairs of residuals (chord.py without
+  a factor), which remove a few slow modes: other chains that are nearly decomposable or nearly periodic have no more.
+  Where steps with a factor are cheaper, the present v becomes the anchor.
 - *An anchor.* Steps with its factor (chord.py), after an attempt without it where they are dear. If they fail, the
   anchor moves to the present v, once; if that does not help, ``solve`` is asked.
 - *Ageing.* ``fresh`` is the least number of steps since the anchor was made. What rounds take beyond it is added up,
@@ -29,18 +30,19 @@ from lsmdp import kernels
 from lsmdp.arrays import Floats, read_only
 from lsmdp.dissection import room
 from lsmdp.model import LMDP
-from lsmdp.perron import chord
+from lsmdp.perron import chord, seidel
 from lsmdp.perron.certified import solve
 from lsmdp.perron.power import Power
 from lsmdp.perron.problem import Problem
+from lsmdp.policy import flow_of, keep_flow
 
-LOOK = 20  # power steps before anything else is thought of
+LOOK = 20  # sweeps or power steps before anything else is thought of,
+SWEEP = 2.0  # a sweep does the work of this many of the latter
 SMALL = 2_000  # states up to which a plan of elimination takes milliseconds
 PLANNING = 400  # power steps that take as long as such a plan
 MANY = 1e9  # of them, beyond all patience
 UNAIDED = 60  # steps without a factor that are tried before one is made, or ``solve`` is asked,
 ACCELERATED = 3  # each of which costs as much as this many power steps
-FLAT = 100.0  # span of c up to which e^{-c} is safe besides e^{-v}
 USUAL = 3.0  # steps that a round takes with a factor
 DOUBT = 0.1  # of the steps of a fresh factor, in each round
 PATIENCE = 14  # steps before an anchor is given up
@@ -50,7 +52,6 @@ NOWHERE: Floats = read_only(np.empty(0))
 Certified = tuple[Floats, float, float]  # v and its bounds
 
 _kept: WeakKeyDictionary[LMDP, list[tuple[Floats, chord.Factor | None]]] = WeakKeyDictionary()
-_evaluated: WeakKeyDictionary[LMDP, list[tuple[Floats, kernels.Evaluation]]] = WeakKeyDictionary()
 
 
 class Followed(NamedTuple):
@@ -104,9 +105,14 @@ def _without_factor(
     """(what was found, the steps taken, the power steps that it would have taken, 0 if few)."""
     steps, left = 0, 0.0
     if not unaided:
-        u, look = _walk(problem, v, goal)
+        swept = seidel.sweep(problem.lmdp, c, tol, v, LOOK)
+        steps, left = swept.sweeps, SWEEP * swept.left
+        if swept.certified:
+            return (swept.v, swept.lo, swept.hi), steps, 0.0
+    if not unaided and not steps:  # no room for sweeps
+        look = Power(LOOK).run(problem, v / problem.lmdp.temperature, goal)
         steps = look.steps
-        found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * u) if look.gap <= goal else None
+        found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * look.v) if look.gap <= goal else None
         if found is not None:
             return found, steps, 0.0
         left = min(log(look.gap / goal) / -log(look.rate), MANY) if look.gap > goal and look.rate < 1.0 else MANY
@@ -119,39 +125,18 @@ def _iterated(
     problem: Problem, c: Floats, tol: float, v: Floats, goal: float, made: chord.Factor, limit: int
 ) -> tuple[Certified | None, int]:
     T = problem.lmdp.temperature
-    u, span, taken = chord.iterate(problem, v / T, _evaluation(problem.lmdp, c, v), goal, made, limit)
+    u, span, taken = chord.iterate(problem, v / T, flow_of(problem.lmdp, v), goal, made, limit)
     return (_certified(problem.lmdp, c, tol, T * u) if span <= goal else None), taken
-
-
-def _walk(problem: Problem, v: Floats, goal: float) -> tuple[Floats, kernels.Walk]:
-    """A few power steps from v, and how they went."""
-    T, c = problem.lmdp.temperature, problem.c
-    known = _evaluation(problem.lmdp, c, v)
-    if not known.w.size or np.ptp(c) > FLAT:
-        look = Power(LOOK).run(problem, v / T, goal)
-        return look.v, kernels.Walk(look.steps, look.gap, look.rate, False)
-    z = known.w.copy()
-    walk = kernels.power_walk(kernels.rows(problem.P), np.exp(c.min() - c), z, goal, LOOK, False)
-    return -np.log(z), walk
 
 
 def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None:
     """v from 0 with the bounds that it proves, if they are narrow enough."""
     v = read_only(v - v.min())
-    evaluation, lo, hi = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
+    flow, lo, hi = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
     if not hi - lo <= tol:
         return None
-    _keep(_evaluated.setdefault(lmdp, []), (v, evaluation))
+    keep_flow(lmdp, flow)
     return v, lo, hi
-
-
-def _evaluation(lmdp: LMDP, c: Floats, v: Floats) -> kernels.Evaluation:
-    """What the certificate of this v computed, kept or computed again."""
-    for at, evaluation in _evaluated.setdefault(lmdp, []):
-        if at is v:
-            return evaluation
-    evaluation, _, _ = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
-    return evaluation
 
 
 def _step(problem: Problem) -> float:
