@@ -52,7 +52,7 @@ def rounds(lmdp: LMDP, count: int, forget: int = 0) -> list[FTLState]:
     for t in range(1, count + 1):
         if forget and t % forget == 0:
             FOLLOW._kept.clear()
-            FOLLOW._evaluated.clear()
+            FOLLOW._seen.clear()
         states.append(learner.observe(lmdp, states[-1], cost(lmdp, t)))
     return states
 

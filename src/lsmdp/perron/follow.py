@@ -26,7 +26,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from lsmdp import kernels
-from lsmdp.arrays import Floats, read_only
+from lsmdp.arrays import CSR, Floats, read_only
 from lsmdp.dissection import room
 from lsmdp.model import LMDP
 from lsmdp.perron import chord
@@ -50,7 +50,7 @@ NOWHERE: Floats = read_only(np.empty(0))
 Certified = tuple[Floats, float, float]  # v and its bounds
 
 _kept: WeakKeyDictionary[LMDP, list[tuple[Floats, chord.Factor | None]]] = WeakKeyDictionary()
-_evaluated: WeakKeyDictionary[LMDP, list[tuple[Floats, kernels.Evaluation]]] = WeakKeyDictionary()
+_seen: WeakKeyDictionary[LMDP, list[tuple[Floats, CSR, chord.Seen]]] = WeakKeyDictionary()
 
 
 class Followed(NamedTuple):
@@ -82,7 +82,7 @@ def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: 
         made = _factor(problem, anchor)
         if made is None:
             break
-        found, taken = _iterated(problem, c, tol, v, goal, made, PATIENCE)
+        found, taken = _iterated(problem, c, tol, v, made, PATIENCE, fresh)
         steps += taken
         if found is not None:
             fresh = min(fresh or taken, taken)
@@ -110,27 +110,28 @@ def _without_factor(
         if found is not None:
             return found, steps, 0.0
         left = min(log(look.gap / goal) / -log(look.rate), MANY) if look.gap > goal and look.rate < 1.0 else MANY
-    nothing = chord.nothing(problem, v / problem.lmdp.temperature)
-    found, taken = _iterated(problem, c, tol, v, goal, nothing, UNAIDED)
+    found, taken = _iterated(problem, c, tol, v, chord.nothing(problem), UNAIDED)
     return found, steps + taken, max(left, float(ACCELERATED * taken))
 
 
 def _iterated(
-    problem: Problem, c: Floats, tol: float, v: Floats, goal: float, made: chord.Factor, limit: int
+    problem: Problem, c: Floats, tol: float, v: Floats, made: chord.Factor, limit: int, usual: int = 0
 ) -> tuple[Certified | None, int]:
-    T = problem.lmdp.temperature
-    u, span, taken = chord.iterate(problem, v / T, _evaluation(problem.lmdp, c, v), goal, made, limit)
-    return (_certified(problem.lmdp, c, tol, T * u) if span <= goal else None), taken
+    found = chord.iterate(problem, c, v, _known(problem.lmdp, v, made.P), made, tol, limit, usual)
+    if not found.hi - found.lo <= tol:
+        return None, found.steps
+    _keep(_seen.setdefault(problem.lmdp, []), (found.v, made.P, found.seen))
+    return (found.v, found.lo, found.hi), found.steps
 
 
 def _walk(problem: Problem, v: Floats, goal: float) -> tuple[Floats, kernels.Walk]:
     """A few power steps from v, and how they went."""
     T, c = problem.lmdp.temperature, problem.c
-    known = _evaluation(problem.lmdp, c, v)
-    if not known.w.size or np.ptp(c) > FLAT:
+    known = _known(problem.lmdp, v, problem.P)
+    z = known.z.copy() if known is not None else kernels.exponentials_of(problem.P, v, T)[1]
+    if not z.size or np.ptp(c) > FLAT:
         look = Power(LOOK).run(problem, v / T, goal)
         return look.v, kernels.Walk(look.steps, look.gap, look.rate, False)
-    z = known.w.copy()
     walk = kernels.power_walk(kernels.rows(problem.P), np.exp(c.min() - c), z, goal, LOOK, False)
     return -np.log(z), walk
 
@@ -141,17 +142,12 @@ def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None
     evaluation, lo, hi = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
     if not hi - lo <= tol:
         return None
-    _keep(_evaluated.setdefault(lmdp, []), (v, evaluation))
+    if evaluation.w.size:
+        _keep(_seen.setdefault(lmdp, []), (v, lmdp.P, chord.Seen(evaluation.w, evaluation.base / -lmdp.temperature)))
     return v, lo, hi
-
-
-def _evaluation(lmdp: LMDP, c: Floats, v: Floats) -> kernels.Evaluation:
-    """What the certificate of this v computed, kept or computed again."""
-    for at, evaluation in _evaluated.setdefault(lmdp, []):
-        if at is v:
-            return evaluation
-    evaluation, _, _ = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
-    return evaluation
+def _known(lmdp: LMDP, v: Floats, P: CSR) -> chord.Seen | None:
+    """What a certificate computed of this v, with the states in the order of this copy of P, if it is kept."""
+    return next((seen for at, copy, seen in _seen.get(lmdp, ()) if at is v and copy is P), None)
 
 
 def _step(problem: Problem) -> float:
