@@ -22,6 +22,7 @@ next round begins with, so that a round of k steps reads P about k times in all.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,16 @@ class Factor:
     P: CSR
     law: Floats  # mu_0
     rows: Floats  # what the rows were multiplied by
+
+    @cached_property
+    def arrays(self) -> kernels.Arrays:
+        """P as the loops read it."""
+        return kernels.rows(self.P)
+
+    @cached_property
+    def most(self) -> int:
+        """Entries of a row of P."""
+        return int(np.diff(self.P.indptr).max())
 
     @property
     def work(self) -> float:
@@ -107,6 +118,7 @@ def _pinned(problem: Problem, anchor: Floats) -> tuple[Elimination, Floats]:
     state = int(anchor.argmin())
     factors, law = pinned(problem.plan, weights, state, single=True)
     if law[state] < VISITED * law.max():
+        del factors
         factors, law = pinned(problem.plan, weights, int(law.argmax()), single=True)
     return factors, law
 
@@ -136,11 +148,12 @@ def iterate(
     if seen is not None:
         z[:], logs[:] = seen
     span, lo, hi, steps = _round(
-        *kernels.rows(made.P),
+        *made.arrays,
         f.order,
         read_only(c.view()),
         read_only(v.view()),
         problem.lmdp.temperature,
+        made.most,
         seen is None,
         made.law,
         made.rows,
@@ -167,6 +180,7 @@ def _round(
     cost: Any,
     value: Any,
     T: float,
+    most: int,
     unseen: bool,
     law: Any,
     rows: Any,
@@ -185,16 +199,16 @@ def _round(
     space = np.empty((7, n))
     c, v, a, r, step, b, before = space[0], space[1], space[2], space[3], space[4], space[5], space[6]
     V, R = np.empty((PAIRS, n), dtype=np.float32), np.empty((PAIRS, n), dtype=np.float32)
-    size = 0.0
     for x in range(n):
         c[x], v[x] = cost[order[x]], value[order[x]]
-        size = max(size, abs(c[x]))
+    low, high = extremes(c)
+    size = max(-low, high)
     lo, hi = -np.inf, np.inf
     if unseen:
-        lo, hi = _judge(indptr, indices, data, c, size, v, T, z, a, logs)
+        lo, hi = _judge(indptr, indices, data, c, size, most, v, T, z, logs)
         if not hi - lo < np.inf:
             return np.inf, lo, hi, 0
-    a[:] = 0.0  # also where it is known: what was kept must not change a bit
+    a[:] = 0.0
     span = _residual(c, T, logs, r)
     best, last, steps = span, np.inf, 0
     judged = unseen
@@ -219,10 +233,12 @@ def _round(
         if judged:
             for x in range(n):
                 v[x] += T * step[x]
-            lo, hi = _judge(indptr, indices, data, c, size, v, T, z, a, logs)
+            lo, hi = _judge(indptr, indices, data, c, size, most, v, T, z, logs)
+            a[:] = 0.0
         else:
             _move(z, v, T, step, low, min(longest, LONGEST), b)
-            _ratios(indptr, indices, data, z, b)
+            _sums(indptr, indices, data, z, 0, b)
+            b /= z
             _take_logs(a, b, logs)
             lo, hi = -np.inf, np.inf
         span = _residual(c, T, logs, r)
@@ -232,7 +248,7 @@ def _round(
         if steps < limit:
             _remember(before, r, step, R, V, steps - 1)
     if not judged and span <= goal:
-        lo, hi = _judge(indptr, indices, data, c, size, v, T, z, a, logs)
+        lo, hi = _judge(indptr, indices, data, c, size, most, v, T, z, logs)
     for x in range(n):
         out[order[x]] = v[x]
     return span, lo, hi, steps
@@ -240,16 +256,17 @@ def _round(
 
 @njit(cache=True, error_model="numpy")
 def _judge(
-    indptr: Any, indices: Any, data: Any, c: Any, size: float, v: Any, T: float, z: Any, a: Any, logs: Any
+    indptr: Any, indices: Any, data: Any, c: Any, size: float, most: int, v: Any, T: float, z: Any, logs: Any
 ) -> tuple[float, float]:
-    """Bounds on r = Bv - v, rounding included; v <- v - min v, z, a = Pz / z and its logarithms on the way.
+    """Bounds on r = Bv - v, rounding included; v <- v - min v, z and log(Pz / z) on the way.
 
-    Each row has the error of one that has the largest of everything: |c| = size, the span of v, 1/s.
+    Each row is given the error of one that has the largest of everything: entries, |c|, the span of v, 1/s. A v that
+    is beyond floats shows in the span of v or in that of r.
     """
     low, high = extremes(v)
     if not high - low <= FLAT * T:
         return -np.inf, np.inf
-    s, surprise, spare, most = np.empty(ROWS), np.empty(ROWS), np.empty((2, ROWS)), 0
+    s, surprise, spare, values = np.empty(ROWS), np.empty(ROWS), np.empty((2, ROWS)), np.empty(ROWS)
     for start in range(0, v.size, ROWS):
         end = min(start + ROWS, v.size)
         for x in range(start, end):
@@ -259,18 +276,15 @@ def _judge(
     lower, upper, least = np.inf, -np.inf, np.inf
     for start in range(0, v.size, ROWS):
         rows = min(ROWS, v.size - start)
-        kernels.flat_sums(indptr, indices, data, z, start, rows, s)
+        _sums(indptr, indices, data, z, start, s[:rows])
         kernels.logs_of(s[:rows], surprise[:rows], spare)
         for k in range(rows):
-            x = start + k
-            least = min(least, s[k])
-            base = -v[x] - T * surprise[k]
-            value = c[x] + base  # eq:bellman_V
-            lower, upper = min(lower, value), max(upper, value)
-            a[x] = s[k] / z[x]
-            logs[x] = base / -T
-    for x in range(v.size):
-        most = max(most, np.int64(indptr[x + 1]) - np.int64(indptr[x]))
+            base = -v[start + k] - T * surprise[k]
+            values[k] = c[start + k] + base  # eq:bellman_V
+            logs[start + k] = base / -T
+        least = min(least, extremes(s[:rows])[0])
+        smallest, largest = extremes(values[:rows])
+        lower, upper = min(lower, smallest), max(upper, largest)
     _, error = kernels.enclose(size, high - low, least, -np.log(least), T, most, EPS)
     if not upper - lower + error < np.inf:
         return -np.inf, np.inf
@@ -278,13 +292,20 @@ def _judge(
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _ratios(indptr: Any, indices: Any, data: Any, z: Any, a: Any) -> None:
-    """a = Pz / z."""
-    for x in range(z.size):
-        s = 0.0
-        for p in range(indptr[x], indptr[x + 1]):
-            s += data[p] * z[indices[p]]
-        a[x] = s / z[x]
+def _sums(indptr: Any, indices: Any, data: Any, z: Any, start: int, s: Any) -> None:
+    """s = (Pz)(start + k) for all k; the terms of a row four by four, which do not wait for each other."""
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    p = np.uint64(indptr[start])
+    for k in range(s.size):
+        total, end = 0.0, np.uint64(indptr[start + k + 1])
+        while p + four <= end:
+            left = data[p] * z[indices[p]] + data[p + one] * z[indices[p + one]]
+            total += left + (data[p + two] * z[indices[p + two]] + data[p + three] * z[indices[p + three]])
+            p += four
+        while p < end:
+            total += data[p] * z[indices[p]]
+            p += one
+        s[k] = total
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})

@@ -11,9 +11,11 @@ a checkpoint therefore goes on exactly as it would have.
 - *An anchor.* Steps with its factor (chord.py), after an attempt without it where they are dear. If they fail, the
   anchor moves to the present v, once; if that does not help, ``solve`` is asked.
 - *Ageing.* ``fresh`` is the least number of steps since the anchor was made. What rounds take beyond it is added up,
-  and a little for the doubt whether a new anchor would do better still. Once this has cost as much as a factorisation,
-  the anchor moves. If the excess grows linearly, that is the period with the least cost per round: with excess a t
-  and price F the mean (F + a T^2/2)/T is least where a T^2/2 = F.
+  and a little for the doubt whether a new anchor would do better still, if it can. Once this has cost as much as a
+  factorisation, the anchor moves. If the excess grows linearly, that is the period with the least cost per round: with
+  excess a t and price F the mean (F + a T^2/2)/T is least where a T^2/2 = F.
+
+What is left behind is let go at once: a leader holds one factor, and what one certificate has computed.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ UNAIDED = 60  # steps without a factor that are tried before one is made, or ``s
 ACCELERATED = 3  # each of which costs as much as this many power steps
 FLAT = 100.0  # span of c up to which e^{-c} is safe besides e^{-v}
 USUAL = 3.0  # steps that a round takes with a factor
-DOUBT = 0.1  # of the steps of a fresh factor, in each round
+NEWTON = 2  # steps that a round takes even with a factor of the present v: the first one leaves a square
+DOUBT = 0.1  # of the steps beyond, in each round
 PATIENCE = 14  # steps before an anchor is given up
 KEPT = 4  # factors that are kept with a model
 NOWHERE: Floats = read_only(np.empty(0))
@@ -86,10 +89,13 @@ def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: 
         steps += taken
         if found is not None:
             fresh = min(fresh or taken, taken)
-            excess += taken - fresh + DOUBT * fresh
+            excess += taken - fresh + DOUBT * max(fresh - NEWTON, 0)
             if excess * _step(problem) > made.work * problem.plan.work:
+                _forget(_kept, lmdp, anchor)
                 return Followed(*found, steps, found[0], 0, 0.0)
             return Followed(*found, steps, anchor, fresh, excess)
+        _forget(_kept, lmdp, anchor)
+        del made
         if moved or anchor is v:
             break
         anchor, fresh, excess, moved = v, 0, 0.0, True
@@ -106,7 +112,7 @@ def _without_factor(
     if not unaided:
         u, look = _walk(problem, v, goal)
         steps = look.steps
-        found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * u) if look.gap <= goal else None
+        found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * u, v) if look.gap <= goal else None
         if found is not None:
             return found, steps, 0.0
         left = min(log(look.gap / goal) / -log(look.rate), MANY) if look.gap > goal and look.rate < 1.0 else MANY
@@ -120,6 +126,7 @@ def _iterated(
     found = chord.iterate(problem, c, v, _known(problem.lmdp, v, made.P), made, tol, limit, usual)
     if not found.hi - found.lo <= tol:
         return None, found.steps
+    _forget(_seen, problem.lmdp, v)
     _keep(_seen.setdefault(problem.lmdp, []), (found.v, made.P, found.seen))
     return (found.v, found.lo, found.hi), found.steps
 
@@ -136,23 +143,26 @@ def _walk(problem: Problem, v: Floats, goal: float) -> tuple[Floats, kernels.Wal
     return -np.log(z), walk
 
 
-def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None:
+def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats, start: Floats) -> Certified | None:
     """v from 0 with the bounds that it proves, if they are narrow enough."""
     v = read_only(v - v.min())
     evaluation, lo, hi = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
     if not hi - lo <= tol:
         return None
     if evaluation.w.size:
+        _forget(_seen, lmdp, start)
         _keep(_seen.setdefault(lmdp, []), (v, lmdp.P, chord.Seen(evaluation.w, evaluation.base / -lmdp.temperature)))
     return v, lo, hi
+
+
 def _known(lmdp: LMDP, v: Floats, P: CSR) -> chord.Seen | None:
     """What a certificate computed of this v, with the states in the order of this copy of P, if it is kept."""
     return next((seen for at, copy, seen in _seen.get(lmdp, ()) if at is v and copy is P), None)
 
 
 def _step(problem: Problem) -> float:
-    """Multiply-adds of a step with a factor: two triangles, a product with P, and several passes over the states."""
-    return float(2 * problem.plan.stored + 4 * problem.P.data.size)
+    """What a step with a factor costs, in products with an entry of P: two triangles, a product, several passes."""
+    return float(1.5 * problem.plan.stored + 3.0 * problem.P.data.size)
 
 
 def _steps(problem: Problem) -> float:
@@ -172,6 +182,12 @@ def _factor(problem: Problem, anchor: Floats) -> chord.Factor | None:
     made = chord.factor(problem, anchor / problem.lmdp.temperature)
     _keep(kept, (anchor, made))
     return made
+
+
+def _forget(memory: WeakKeyDictionary[LMDP, list[Any]], lmdp: LMDP, v: Floats) -> None:
+    """Let go of what is kept with this v."""
+    kept = memory.get(lmdp, [])
+    kept[:] = [entry for entry in kept if entry[0] is not v]
 
 
 def _keep(kept: list[Any], new: Any) -> None:
