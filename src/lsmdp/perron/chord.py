@@ -140,13 +140,12 @@ def iterate(
 ) -> Round:
     """Steps from v until its bounds are at most tol apart, or no further; c, v and tol in units of the cost.
 
-    ``seen`` is what the last round has computed of this v, and ``usual`` the least number of steps that rounds take
-    (0: not known).
+    ``seen`` is what the last round has computed of this v; it is written over. ``usual`` is the least number of steps
+    that rounds take (0: not known).
     """
     n, f = problem.n, made.factors
-    z, logs, out = np.empty(n), np.empty(n), np.empty(n)
-    if seen is not None:
-        z[:], logs[:] = seen
+    z, logs = (np.empty(n), np.empty(n)) if seen is None else seen
+    out = np.empty(n)
     span, lo, hi, steps = _round(
         *made.arrays,
         f.order,
@@ -196,59 +195,51 @@ def _round(
     out: Any,
 ) -> tuple[float, float, float, int]:
     n, goal = value.size, 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
-    space = np.empty((7, n))
-    c, v, a, r, step, b, before = space[0], space[1], space[2], space[3], space[4], space[5], space[6]
+    v, a, r, d = np.empty(n), np.zeros(n), np.empty(n), np.empty(n)
     V, R = np.empty((PAIRS, n), dtype=np.float32), np.empty((PAIRS, n), dtype=np.float32)
+    shares = np.zeros(PAIRS)
     for x in range(n):
-        c[x], v[x] = cost[order[x]], value[order[x]]
-    low, high = extremes(c)
-    size = max(-low, high)
+        v[x] = value[order[x]]
     lo, hi = -np.inf, np.inf
     if unseen:
-        lo, hi = _judge(indptr, indices, data, c, size, most, v, T, z, logs)
+        lo, hi = _judge(indptr, indices, data, order, cost, most, v, T, z, logs)
         if not hi - lo < np.inf:
             return np.inf, lo, hi, 0
-    a[:] = 0.0
-    span = _residual(c, T, logs, r)
-    best, last, steps = span, np.inf, 0
-    judged = unseen
+    judged, steps, last = unseen, 0, np.inf
+    span = best = _residual(order, cost, T, logs, r)
     while span > goal and steps < limit:
-        before[:] = r
-        step[:] = 0.0
-        for j in range(min(steps, PAIRS)):
-            _project(r, R[j], step, V[j])
-        _load(r, law, rows, b)
-        forward(blocks, lower, b)
-        b /= pivots
-        backward(blocks, upper, b, np.inf)
-        low, longest = _add(b, step)
+        _project(r, R, min(steps, PAIRS), shares, d)
+        _load(law, rows, d)
+        forward(blocks, lower, d)
+        d /= pivots
+        backward(blocks, upper, d, np.inf)
+        low, longest = _add(V, min(steps, PAIRS), shares, d)
         if not longest < np.inf:
             return np.inf, lo, hi, steps
         if longest > LONGEST:
-            step *= LONGEST / longest
+            d *= LONGEST / longest
             low *= LONGEST / longest
+        at = steps % PAIRS
+        for x in range(n):
+            V[at, x], R[at, x] = d[x], -r[x]
+            v[x] += T * d[x]
         steps += 1
         judged = usual == 1 if steps == 1 else span * (span / last) <= goal
         last = span
         if judged:
-            for x in range(n):
-                v[x] += T * step[x]
-            lo, hi = _judge(indptr, indices, data, c, size, most, v, T, z, logs)
+            lo, hi = _judge(indptr, indices, data, order, cost, most, v, T, z, logs)
             a[:] = 0.0
+            span = _residual(order, cost, T, logs, r)
         else:
-            _move(z, v, T, step, low, min(longest, LONGEST), b)
-            _sums(indptr, indices, data, z, 0, b)
-            b /= z
-            _take_logs(a, b, logs)
             lo, hi = -np.inf, np.inf
-        span = _residual(c, T, logs, r)
+            _move(z, d, low, min(longest, LONGEST))
+            span = _update(indptr, indices, data, order, cost, T, z, a, r)
         if not span <= LOST * best or (judged and hi - lo <= tol):
             break
         best = min(best, span)
-        if steps < limit:
-            _remember(before, r, step, R, V, steps - 1)
+        _remember(r, R, V, steps)
     if not judged and span <= goal:
-        lo, hi = _judge(indptr, indices, data, c, size, most, v, T, z, logs)
+        lo, hi = _judge(indptr, indices, data, order, cost, most, v, T, z, logs)
     for x in range(n):
         out[order[x]] = v[x]
     return span, lo, hi, steps
@@ -256,7 +247,7 @@ def _round(
 
 @njit(cache=True, error_model="numpy")
 def _judge(
-    indptr: Any, indices: Any, data: Any, c: Any, size: float, most: int, v: Any, T: float, z: Any, logs: Any
+    indptr: Any, indices: Any, data: Any, order: Any, cost: Any, most: int, v: Any, T: float, z: Any, logs: Any
 ) -> tuple[float, float]:
     """Bounds on r = Bv - v, rounding included; v <- v - min v, z and log(Pz / z) on the way.
 
@@ -280,12 +271,13 @@ def _judge(
         kernels.logs_of(s[:rows], surprise[:rows], spare)
         for k in range(rows):
             base = -v[start + k] - T * surprise[k]
-            values[k] = c[start + k] + base  # eq:bellman_V
+            values[k] = cost[order[start + k]] + base  # eq:bellman_V
             logs[start + k] = base / -T
         least = min(least, extremes(s[:rows])[0])
         smallest, largest = extremes(values[:rows])
         lower, upper = min(lower, smallest), max(upper, largest)
-    _, error = kernels.enclose(size, high - low, least, -np.log(least), T, most, EPS)
+    cheapest, dearest = extremes(cost)
+    _, error = kernels.enclose(max(-cheapest, dearest), high - low, least, -np.log(least), T, most, EPS)
     if not upper - lower + error < np.inf:
         return -np.inf, np.inf
     return lower - error, upper + error
@@ -308,12 +300,19 @@ def _sums(indptr: Any, indices: Any, data: Any, z: Any, start: int, s: Any) -> N
         s[k] = total
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _residual(c: Any, T: float, logs: Any, r: Any) -> float:
+@njit(cache=True, error_model="numpy")
+def _residual(order: Any, cost: Any, T: float, logs: Any, r: Any) -> float:
     """r = c / T - logs less its mean; its span."""
-    total, scale = 0.0, 1.0 / T
+    scale = 1.0 / T
     for x in range(r.size):
-        r[x] = c[x] * scale - logs[x]
+        r[x] = cost[order[x]] * scale - logs[x]
+    return _centre(r)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def _centre(r: Any) -> float:
+    total = 0.0
+    for x in range(r.size):
         total += r[x]
     mean = total / r.size
     for x in range(r.size):
@@ -322,55 +321,87 @@ def _residual(c: Any, T: float, logs: Any, r: Any) -> float:
     return float(high - low)
 
 
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _update(indptr: Any, indices: Any, data: Any, order: Any, cost: Any, T: float, z: Any, a: Any, r: Any) -> float:
+    """r for the new z, and its span. Where a is the Pz / z before (not 0), r changes by log(new / a)."""
+    s, logs, spare, scale = np.empty(ROWS), np.empty(ROWS), np.empty((2, ROWS)), 1.0 / T
+    near = a[0] > 0.0
+    for start in range(0, z.size, ROWS):
+        rows, far = min(ROWS, z.size - start), 0.0
+        _sums(indptr, indices, data, z, start, s[:rows])
+        for k in range(rows):
+            s[k] /= z[start + k]
+            far = max(far, abs(s[k] - a[start + k]) - 0.05 * a[start + k])
+        if near and far <= 0.0:
+            for k in range(rows):
+                x = start + k
+                y = (s[k] - a[x]) / (s[k] + a[x])
+                q = y * y
+                r[x] -= 2 * y * (1 + q * (1 / 3 + q * (1 / 5 + q * (1 / 7 + q * (1 / 9)))))
+                a[x] = s[k]
+            continue
+        for k in range(rows):
+            s[k], a[start + k] = s[k] / a[start + k] if near else s[k], s[k]
+        kernels.logs_of(s[:rows], logs[:rows], spare)
+        for k in range(rows):
+            x = start + k
+            r[x] = r[x] - logs[k] if near else cost[order[x]] * scale - logs[k]
+    return _centre(r)
+
+
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _load(r: Any, law: Any, rows: Any, b: Any) -> None:
-    """b = rows (r - mean), the mean under the law."""
+def _project(r: Any, R: Any, pairs: int, shares: Any, d: Any) -> None:
+    """d = r lowered along the pairs."""
+    d[:] = r
+    for j in range(pairs):
+        one, share = R[j], 0.0
+        for x in range(r.size):
+            share += d[x] * one[x]
+        for x in range(r.size):
+            d[x] -= share * one[x]
+        shares[j] = share
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def _load(law: Any, rows: Any, d: Any) -> None:
+    """d <- rows (d - mean), the mean under the law."""
     mean = 0.0
-    for x in range(r.size):
-        mean += law[x] * r[x]
-    for x in range(r.size):
-        b[x] = (r[x] - mean) * rows[x]
+    for x in range(d.size):
+        mean += law[x] * d[x]
+    for x in range(d.size):
+        d[x] = (d[x] - mean) * rows[x]
 
 
-@njit(cache=True, error_model="numpy")
-def _add(b: Any, step: Any) -> tuple[float, float]:
-    """step += b; its least entry, and the largest in modulus."""
-    bad = 0
-    for x in range(b.size):
-        step[x] += b[x]
-        bad += not abs(step[x]) < np.inf
-    low, high = extremes(step)
-    return low, np.inf if bad else max(-low, high)
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _project(r: Any, R: Any, step: Any, V: Any) -> None:
-    """Lower r along one pair."""
-    share = 0.0
-    for x in range(r.size):
-        share += r[x] * R[x]
-    for x in range(r.size):
-        r[x] -= share * R[x]
-        step[x] -= share * V[x]
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _add(V: Any, pairs: int, shares: Any, d: Any) -> tuple[float, float]:
+    """d <- d - the moves of the pairs; its least entry, and the largest in modulus."""
+    for j in range(pairs):
+        one, share = V[j], shares[j]
+        for x in range(d.size):
+            d[x] -= share * one[x]
+    low, high = extremes(d)
+    total = 0.0
+    for x in range(d.size):
+        total += d[x]
+    return low, max(-low, high) if abs(total) < np.inf else np.inf
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _remember(before: Any, r: Any, step: Any, R: Any, V: Any, count: int) -> None:
-    """A new pair in place of the oldest of ``count``, with R orthogonal to the others and of length 1."""
-    at = count % PAIRS
+def _remember(r: Any, R: Any, V: Any, steps: int) -> None:
+    """Complete the pair of the last step: R is -r before it, and becomes the change, orthogonal to the others."""
+    at = (steps - 1) % PAIRS
     new, move = R[at], V[at]
     for x in range(r.size):
-        new[x] = r[x] - before[x]
-        move[x] = step[x]
-    for j in range(min(count, PAIRS)):
+        new[x] += r[x]
+    for j in range(min(steps, PAIRS)):
         if j == at:
             continue
-        share = 0.0
+        one, other, share = R[j], V[j], 0.0
         for x in range(r.size):
-            share += new[x] * R[j, x]
+            share += new[x] * one[x]
         for x in range(r.size):
-            new[x] -= share * R[j, x]
-            move[x] -= share * V[j, x]
+            new[x] -= share * one[x]
+            move[x] -= share * other[x]
     size = 0.0
     for x in range(r.size):
         size += new[x] * new[x]
@@ -381,44 +412,22 @@ def _remember(before: Any, r: Any, step: Any, R: Any, V: Any, count: int) -> Non
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _move(z: Any, v: Any, T: float, step: Any, low: float, longest: float, b: Any) -> None:
-    """v <- v + T step, z <- z e^{-step} up to a factor; eight terms of the series are exact to rounding up to 0.03."""
-    for x in range(z.size):
-        v[x] += T * step[x]
+def _move(z: Any, d: Any, low: float, longest: float) -> None:
+    """z <- z e^{-d} up to a factor, d is used up; eight terms of the series are exact to rounding up to 0.03."""
     if longest > 0.03:
-        spare = np.empty((1, ROWS))
+        out, spare = np.empty(ROWS), np.empty((1, ROWS))
         for start in range(0, z.size, ROWS):
             end = min(start + ROWS, z.size)
             for x in range(start, end):
-                step[x] -= low
-            exponentials(step[start:end], b[start:end], spare)
+                d[x] -= low
+            exponentials(d[start:end], out[: end - start], spare)
             for x in range(start, end):
-                z[x] *= b[x]
+                z[x] *= out[x - start]
         return
     for x in range(z.size):
-        y = -step[x]
+        y = -d[x]
         series = 1 / 24 + y * (1 / 120 + y * (1 / 720 + y * (1 / 5040)))
         z[x] *= 1 + y * (1 + y * (0.5 + y * (1 / 6 + y * series)))
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _take_logs(a: Any, new: Any, logs: Any) -> None:
-    """logs = log(new): by the series of log(new / a) where all ratios to the a before are near 1; a <- new."""
-    far = 0.0
-    for x in range(a.size):
-        far = max(far, abs(new[x] - a[x]) - 0.05 * a[x])
-    if not far <= 0.0:
-        spare = np.empty((2, ROWS))
-        for start in range(0, a.size, ROWS):
-            end = min(start + ROWS, a.size)
-            kernels.logs_of(new[start:end], logs[start:end], spare)
-        a[:] = new
-        return
-    for x in range(a.size):
-        y = (new[x] - a[x]) / (new[x] + a[x])
-        q = y * y
-        logs[x] += 2 * y * (1 + q * (1 / 3 + q * (1 / 5 + q * (1 / 7 + q * (1 / 9)))))
-        a[x] = new[x]
 
 
 @njit(cache=True, error_model="numpy")

@@ -123,10 +123,11 @@ def _without_factor(
 def _iterated(
     problem: Problem, c: Floats, tol: float, v: Floats, made: chord.Factor, limit: int, usual: int = 0
 ) -> tuple[Certified | None, int]:
-    found = chord.iterate(problem, c, v, _known(problem.lmdp, v, made.P), made, tol, limit, usual)
+    seen = _known(problem.lmdp, v, made.P)
+    _forget(_seen, problem.lmdp, v)
+    found = chord.iterate(problem, c, v, seen, made, tol, limit, usual)
     if not found.hi - found.lo <= tol:
         return None, found.steps
-    _forget(_seen, problem.lmdp, v)
     _keep(_seen.setdefault(problem.lmdp, []), (found.v, made.P, found.seen))
     return (found.v, found.lo, found.hi), found.steps
 
