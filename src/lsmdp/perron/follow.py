@@ -104,6 +104,13 @@ def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: 
     return Followed(solution.v, *solution.bounds, steps, solution.v if anchor.size else NOWHERE, 0, excess)
 
 
+def factor_bytes(lmdp: LMDP) -> int:
+    """Bytes of the factors that are kept with a model, with the room that it took to make the last one."""
+    kept = [made.factors for _, made in _kept.get(lmdp, ()) if made is not None]
+    shares = {id(array): array.nbytes for each in kept for array in (each.lower, each.upper, each.pivots)}
+    return sum(shares.values()) + (8 * lmdp.elimination_plan.workspace if kept else 0)
+
+
 def _without_factor(
     problem: Problem, c: Floats, tol: float, v: Floats, goal: float, *, unaided: bool
 ) -> tuple[Certified | None, int, float]:
