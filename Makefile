@@ -45,7 +45,7 @@ rates: $(VENV)/.installed ## how fast regret grows: 240 games, up to 20 minutes,
 
 clean: ## remove .venv and everything else that can be made again
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src tests benchmarks cases -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp is written after its install has succeeded, so an interrupted one starts again, and nothing is
 # installed twice until pyproject.toml changes.

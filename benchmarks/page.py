@@ -44,6 +44,12 @@ the last vector and the loosest tolerance that meets the certificate; `power` is
 Products a round against the number of states, and what a game of 3,000 rounds spends: how often what the learner keeps
 of its solver was renewed, and its steps.
 """,
+    "follow": """## Lines a second of lsmdp follow
+
+A process at the other end of two pipes, at t ~ 1000; each line is answered before the next is written. *with --state*
+keeps every round in a file before it is answered; *median* and *99 %* are the time from writing a line to reading its
+answer, without; *learning* is the learner alone; *start* is the time from starting the process to the first answer.
+""",
 }
 
 

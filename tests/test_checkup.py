@@ -247,3 +247,42 @@ def test_a_law_that_was_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.reversible is False
     assert "stationary law   not computed: no method reaches 1e-10 in a few seconds" in str(found)
     assert found.hitting_time_bound is None
+
+
+def test_why_states_are_outside_is_said() -> None:
+    edges = [
+        ("a", "b"),
+        ("b", "a"),
+        ("b", "sink"),
+        ("sink", "sink"),
+        ("spring", "a"),
+        ("isle", "islet"),
+        ("islet", "isle"),
+    ]
+    found = examine(lsmdp.from_edges([*edges, ("a", "a")]))
+    assert found.notes[1] == (
+        'Of these, 1 cannot be reached from it (state 3 "spring"); 1 cannot get back to it: dead ends '
+        '(state 2 "sink"); 2 neither reach it nor can be reached (state 4 "isle", state 5 "islet").'
+    )
+
+
+@given(st.integers(1, 7), st.integers(0, 2**32 - 1))
+def test_every_way_that_is_offered_makes_a_usable_kernel(n: int, seed: int) -> None:
+    """Also of weights with dead ends and rows of any sum, and where there is none, nothing is offered."""
+    rng = np.random.default_rng(seed)
+    weights = sparse.csr_array(rng.integers(1, 4, (n, n)) * (rng.random((n, n)) < 1.2 / n).astype(float))
+    offered = list(checkup.ways(weights))
+    assert offered or not weights.nnz or n == 1
+    for way in offered:
+        if weights.nnz or way.get("teleport"):
+            assert examine(LMDP.repaired(weights, **way)).ok
+
+
+def test_commands_are_for_the_command_line() -> None:
+    assert examine(swap(3)).commands == ()
+    found = examine(swap(3), lambda name, **more: f"lsmdp {name} {more}")
+    assert found.commands == ("lsmdp check {'lazy': 0.1}",)
+    assert found.lines()[-2:] == ["Ready to paste", "  lsmdp check {'lazy': 0.1}"]
+    assert examine(lsmdp.ring(3), lambda name, **more: f"lsmdp {name} {more}").commands == (
+        "lsmdp solve {'cost': 'hill'}",
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -110,6 +111,42 @@ class TestCheck:
         assert "--largest-class" in result.stdout
         assert run("check", tmp_path / "P.npy", "--largest-class").exit_code == 0
         assert run("check", tmp_path / "P.npy", "--teleport", "0.01").exit_code == 0
+
+    @pytest.mark.parametrize(
+        ("edges", "flags", "code"),
+        [
+            ("a,b,1\nb,a,2\nb,c,2\nd,a,1\n", [], 2),  # a dead end, proportions, a period, a state nobody enters
+            ("a,b,1\nb,a,2\nb,c,2\nd,a,1\n", ["--normalise"], 2),
+            ("a,b,1\nb,a,1\n", [], 1),
+            ("a,b,1\nb,c,1\nc,c,1\n", [], 1),
+            ("a,b,1\nb,a,3\nb,b,1\n", [], 2),
+        ],
+    )
+    def test_a_repair_is_a_command_to_paste(
+        self, run: Run, tmp_path: Path, edges: str, flags: list[str], code: int
+    ) -> None:
+        path = tmp_path / "my roads.csv"
+        path.write_text("from,to,weight\n" + edges)
+        result = run("check", path, *flags)
+        assert result.exit_code == code
+        text = result.stdout.partition("Ready to paste")[2] if code == 1 else result.stderr
+        commands = [line[line.index("lsmdp check") :] for line in text.splitlines() if "lsmdp check" in line]
+        assert commands
+        for command in commands:
+            words = shlex.split(command)
+            assert words[:3] == ["lsmdp", "check", str(path)]
+            assert set(flags) <= set(words)
+            repaired = run(*words[1:])
+            assert repaired.exit_code == 0
+            solve = shlex.split(repaired.stdout.splitlines()[-1])
+            assert solve[:3] == ["lsmdp", "solve", str(path)]
+            assert run(*solve[1:]).exit_code == 0
+
+    def test_other_trouble_has_no_command(self, run: Run, tmp_path: Path) -> None:
+        np.save(tmp_path / "P.npy", [[1.5, -0.5], [0.5, 0.5]])
+        result = run("check", tmp_path / "P.npy")
+        assert result.exit_code == 2
+        assert "Ready to paste" not in result.stderr
 
     def test_json_is_one_object(self, run: Run) -> None:
         result = run("check", "ring:5", "--json")

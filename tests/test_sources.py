@@ -19,7 +19,7 @@ from scipy import sparse
 from lsmdp import makers
 from lsmdp.errors import CostError, LsmdpError, ModelError, SpecError
 from lsmdp.model import LMDP
-from lsmdp.sources import COSTS, MODELS, read_cost, read_model
+from lsmdp.sources import COSTS, MODELS, read_cost, read_model, write_model
 from lsmdp.sources.names import Name, unknown, whole
 
 P = np.array([[0.5, 0.25, 0.25], [0.125, 0.5, 0.375], [0.0, 0.5, 0.5]])
@@ -44,6 +44,10 @@ def write_npz(path: Path) -> None:
 
 def write_npz_coo(path: Path) -> None:
     sparse.save_npz(path, sparse.coo_matrix(P), compressed=False)
+
+
+def write_labelled_npz(path: Path) -> None:
+    write_model(LMDP(P, ["s0", "s1", "s2"], positions=[[0, 0], [0, 1], [1, 1]]), path)
 
 
 def write_mtx(path: Path) -> None:
@@ -78,6 +82,7 @@ WRITERS: list[tuple[str, Callable[[Path], None]]] = [
     ("kernel.npy", write_npy),
     ("kernel.npz", write_npz),
     ("coo.npz", write_npz_coo),
+    ("labelled.npz", write_labelled_npz),
     ("kernel.mtx", write_mtx),
     ("array.mtx", write_mtx_array),
     ("kernel.csv", write_plain_csv),

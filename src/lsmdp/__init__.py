@@ -34,18 +34,22 @@ if TYPE_CHECKING:
         clusters,
         from_counts,
         from_edges,
+        from_gymnasium,
         from_networkx,
         grid,
+        gymnasium_costs,
         random_graph,
         rank_one,
         ring,
         sticky,
     )
+    from lsmdp.memory import load, save
     from lsmdp.model import LMDP
     from lsmdp.perron import Auto, Dense, Direct, Krylov, Power, Solution, solve
     from lsmdp.policy import Policy
-    from lsmdp.sources import read_cost, read_model
+    from lsmdp.sources import read_cost, read_edge_costs, read_model, write_model
     from lsmdp.theory import Certificate, certify
+    from lsmdp.trajectories import Fit, fit, from_trajectories
 
 __version__ = "0.1.0"
 
@@ -68,18 +72,22 @@ _HOME = {
         "clusters",
         "from_counts",
         "from_edges",
+        "from_gymnasium",
         "from_networkx",
         "grid",
+        "gymnasium_costs",
         "random_graph",
         "rank_one",
         "ring",
         "sticky",
     ),
+    "memory": ("load", "save"),
     "model": ("LMDP",),
     "perron": ("Auto", "Dense", "Direct", "Krylov", "Power", "Solution", "solve"),
     "policy": ("Policy",),
-    "sources": ("read_cost", "read_model"),
+    "sources": ("read_cost", "read_edge_costs", "read_model", "write_model"),
     "theory": ("Certificate", "certify"),
+    "trajectories": ("Fit", "fit", "from_trajectories"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -93,9 +101,16 @@ __all__ = [  # noqa: RUF022 - grouped by subject
     "clusters",
     "from_edges",
     "from_networkx",
+    "from_gymnasium",
+    "gymnasium_costs",
     "from_counts",
+    "from_trajectories",
+    "fit",
+    "Fit",
     "read_model",
+    "write_model",
     "read_cost",
+    "read_edge_costs",
     "solve",
     "Solution",
     "Policy",
@@ -115,6 +130,8 @@ __all__ = [  # noqa: RUF022 - grouped by subject
     "Passive",
     "Fixed",
     "BeTheLeader",
+    "save",
+    "load",
     "check_learner",
     "certify",
     "Certificate",

@@ -213,6 +213,26 @@ def as_cost(c: Any, n: int) -> Floats:
     return read_only(_as_vector(c, n, "the cost"))
 
 
+def as_edge_costs(C: Any, P: CSR) -> Floats:
+    """A cost for each entry of P, in its order, from an n x n matrix; entries that a sparse one lacks cost 0."""
+    matrix = C if sparse.issparse(C) else _as_dense(C, "the matrix of edge costs")
+    if matrix.dtype.kind not in "buif" or matrix.shape != P.shape:
+        raise CostError(
+            f"the edge costs are {matrix.dtype} values of shape {_shape(matrix)}, but P is {_shape(P)}. Give one real "
+            "number for each move, in the row of its state and the column of the next."
+        )
+    rows = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))
+    matrix = sparse.csr_array(matrix) if sparse.issparse(matrix) else matrix
+    costs = np.asarray(matrix[rows, P.indices], dtype=np.float64).ravel()
+    if (bad := np.flatnonzero(~np.isfinite(costs))).size:
+        at = int(bad[0])
+        raise CostError(
+            f"the cost of the move from state {rows[at]} to state {P.indices[at]} is {costs[at]} ({bad.size} such "
+            "moves). It must be a finite number; to forbid a move, take it out of P."
+        )
+    return costs
+
+
 def as_value(v: Any, n: int) -> Floats:
     """A value function: n finite numbers, fixed up to a constant."""
     return read_only(_as_vector(v, n, "the value function"))

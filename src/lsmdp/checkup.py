@@ -12,19 +12,22 @@ A fact is a value, or None with a reason in ``not_computed``: a check never hang
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from textwrap import wrap
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.sparse.csgraph import breadth_first_order
 
 from lsmdp import chain
-from lsmdp.arrays import CSR, Floats, Ints
+from lsmdp.arrays import CSR, ROW_SUM_TOLERANCE, Floats, Ints, row_sums
 from lsmdp.errors import ConvergenceError
 from lsmdp.model import DENSE_LIMIT, LMDP
 
 T = TypeVar("T", int, float)
+Command = Callable[..., str]
 WIDTH = 88
 WORK = 3e9  # nanoseconds, roughly, for the stationary law of a large chain
 VERDICT = {True: "holds", False: "fails", None: "open"}
@@ -61,6 +64,7 @@ class Checkup:
     not_computed: dict[str, str]
     notes: tuple[str, ...] = ()
     way_on: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()  # ready to paste, where the kernel came from the command line
 
     @property
     def ok(self) -> bool:
@@ -74,7 +78,7 @@ class Checkup:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return asdict(self) | {"notes": list(self.notes), "way_on": list(self.way_on)}
+        return asdict(self) | {name: list(getattr(self, name)) for name in ("notes", "way_on", "commands")}
 
     def lines(self) -> list[str]:
         """One screen of plain text."""
@@ -84,6 +88,8 @@ class Checkup:
             lines += ["", title, *(f"  {left:<15}  {right}" for left, right in rows)]
         for title, sentences in (("What follows", self.notes), ("The way on", self.way_on)):
             lines += ["", title, *(line for sentence in sentences for line in _item(sentence))]
+        if self.commands:
+            lines += ["", "Ready to paste", *(f"  {command}" for command in self.commands)]
         return lines
 
     def __str__(self) -> str:
@@ -139,8 +145,11 @@ class Checkup:
         return reason if reason.startswith("none exists") else f"not computed: {reason}"
 
 
-def examine(lmdp: LMDP) -> Checkup:
-    """What can be said about the passive dynamics of a model in a few seconds."""
+def examine(lmdp: LMDP, command: Command | None = None) -> Checkup:
+    """What can be said about the passive dynamics of a model in a few seconds.
+
+    ``command(name, **options)`` writes the command ``lsmdp name`` for the same kernel with more options.
+    """
     P = lmdp.P
     missing: dict[str, str] = {}
 
@@ -189,7 +198,25 @@ def examine(lmdp: LMDP) -> Checkup:
         assumptions={"ass:irred": period == 1, "ass:ergod": common > 0.0 or (None if shared is None else False)},
         not_computed=missing,
     )
-    return replace(checkup, notes=tuple(_notes(checkup, lmdp)), way_on=tuple(_way_on(checkup, lmdp)))
+    commands: tuple[str, ...] = ()
+    if command is not None:
+        commands = (command("solve", cost="hill"),) if checkup.ok else tuple(command("check", **way) for way in ways(P))
+    return replace(checkup, notes=tuple(_notes(checkup, lmdp)), way_on=tuple(_way_on(checkup, lmdp)), commands=commands)
+
+
+def ways(weights: CSR) -> Iterator[dict[str, Any]]:
+    """The options of the command line that make raw weights a usable kernel; what keeps most of them as it is first."""
+    sums = row_sums(weights)
+    n = sums.size
+    proportions = ((sums > 0.0) & (np.abs(sums - 1.0) > ROW_SUM_TOLERANCE)).any()
+    normalise = {"normalise": True} if proportions else {}
+    inner = chain.largest_class(weights)
+    if inner.size > 1 or n == 1:
+        largest = {"largest_class": True} if inner.size < n else {}
+        cycle = chain.period(weights[inner][:, inner], irreducible=True) if weights.nnz else 1
+        yield normalise | largest | ({"lazy": 0.1} if cycle > 1 else {})
+    if inner.size < n and n**2 <= DENSE_LIMIT:
+        yield normalise | {"teleport": 0.01}
 
 
 def _law(P: CSR) -> tuple[bool, Floats | None, str]:
@@ -210,6 +237,7 @@ def _notes(found: Checkup, lmdp: LMDP) -> Iterator[str]:
             f"Outside the largest class: {outside.size:,} of {lmdp.n:,} states ({_names(lmdp, outside)}). "
             "The model can be neither solved nor played as it is."
         )
+        yield _whereabouts(lmdp, outside)
     elif not found.aperiodic:
         yield (
             f"With period {found.period} solving is fine, but the law of the state never settles: the online guarantee "
@@ -234,7 +262,7 @@ def _notes(found: Checkup, lmdp: LMDP) -> Iterator[str]:
 def _way_on(found: Checkup, lmdp: LMDP) -> Iterator[str]:
     kernel = found.name or "KERNEL"
     if found.ok:
-        yield f"Nothing to repair. lsmdp solve {kernel} --cost hill, or lsmdp.solve(lmdp, c)."
+        yield f"Nothing to repair. lsmdp solve {shlex.quote(kernel)} --cost hill, or lsmdp.solve(lmdp, c)."
     elif found.irreducible:
         yield "Add --lazy 0.1, or use lmdp.lazy(0.1): the chain may stay, and keeps its stationary law."
     else:
@@ -245,6 +273,28 @@ def _way_on(found: Checkup, lmdp: LMDP) -> Iterator[str]:
             yield f"Add --largest-class, or use lmdp.largest_class(): {inner.size:,} states remain.{lazy}"
         if lmdp.n**2 <= DENSE_LIMIT:
             yield "Add --teleport 0.01, or use lmdp.teleport(0.01): all states remain, some jumps are added."
+
+
+def _whereabouts(lmdp: LMDP, outside: Ints) -> str:
+    """Why states are outside the largest class."""
+    member = int(chain.largest_class(lmdp.P)[0])
+    entered, left = np.zeros(lmdp.n, dtype=bool), np.zeros(lmdp.n, dtype=bool)
+    entered[breadth_first_order(lmdp.P, member, return_predecessors=False)] = True
+    left[breadth_first_order(lmdp.P.T.tocsr(), member, return_predecessors=False)] = True
+    groups = (
+        (~entered & left, "cannot be reached from it"),
+        (entered & ~left, "cannot get back to it: dead ends"),
+        (~entered & ~left, "neither reach it nor can be reached"),
+    )
+    return (
+        "Of these, "
+        + "; ".join(
+            f"{here.size:,} {what} ({_names(lmdp, here)})"
+            for group, what in groups
+            if (here := outside[group[outside]]).size
+        )
+        + "."
+    )
 
 
 def _names(lmdp: LMDP, states: Ints) -> str:

@@ -23,6 +23,8 @@ from lsmdp.arrays import (
     CSR,
     Floats,
     Ints,
+    as_cost,
+    as_edge_costs,
     as_weights,
     into_kernel,
     name_state,
@@ -33,6 +35,7 @@ from lsmdp.arrays import (
 from lsmdp.chain import largest_class as largest_class_of
 from lsmdp.chain import reversible_law, strong_classes
 from lsmdp.errors import AssumptionError, ModelError, SpecError
+from lsmdp.tilting import tilted
 
 if TYPE_CHECKING:
     from lsmdp.elimination import Plan
@@ -47,7 +50,8 @@ class LMDP:
     """A linearly solvable MDP: passive dynamics P, optional labels, and the weight of the control cost.
 
     P may be an array or any scipy sparse matrix; it is kept as a read-only CSR array. ``positions`` (n x 2)
-    places the states in the plane for pictures; whole numbers are read as (row, column) of a grid.
+    places the states in the plane for pictures: points (x, y), or cells (row, column) of a grid where they are
+    whole numbers that no two states share and that fill a rectangle well enough (``grid_shape``).
     Where states were dropped, ``origin[x]`` is the row of state x in the matrix that the model came from and
     ``origin_n`` the number of rows of that matrix.
     """
@@ -67,7 +71,7 @@ class LMDP:
 
         weights = as_weights(self.P)
         n = int(weights.shape[0])
-        keep("labels", _as_labels(self.labels, n))
+        keep("labels", as_labels(self.labels, n))
         keep("P", into_kernel(weights, normalise=normalise, labels=self.labels))
         keep("temperature", _as_temperature(self.temperature))
         keep("positions", _as_positions(self.positions, n))
@@ -98,7 +102,7 @@ class LMDP:
         """
         matrix = as_weights(weights)
         n = int(matrix.shape[0])
-        labels = _as_labels(labels, n)
+        labels = as_labels(labels, n)
         positions = _as_positions(positions, n)
         origin: Ints | None = None
         if largest_class:
@@ -255,6 +259,21 @@ class LMDP:
         _check_share(eps, "lazy")
         return self._with_kernel((1.0 - eps) * self.P + eps * sparse.eye_array(self.n, format="csr"))
 
+    def with_edge_costs(self, costs: Any) -> tuple[LMDP, Floats]:
+        """The same problem without costs of moves: a model P' and a cost to add to that of each state.
+
+        ``costs[x, y]`` is paid for moving from x to y (n x n, sparse or not; what P cannot do is not looked at). With
+        P'(y|x) = P(y|x) e^{-costs[x,y]/T} / Z(x), every policy Q pays in state x
+
+            sum_y Q(y|x) costs[x, y] + T KL(Q||P)  =  T KL(Q||P') - T log Z(x),
+
+        so ``tilted, extra = lmdp.with_edge_costs(costs)`` and ``solve(tilted, c + extra)`` give the optimum for the
+        state costs c and the edge costs together, with extra(x) = -T log Z(x) (tilting.py has the derivation). The
+        extra cost lies between the least and the mean edge cost of x under P.
+        """
+        P, extra = tilted(self.P, as_edge_costs(costs, self.P), self.temperature)
+        return self._with_kernel(P), as_cost(extra, self.n)
+
     def _with_kernel(self, P: CSR) -> LMDP:
         return LMDP(
             P,
@@ -272,7 +291,8 @@ class LMDP:
         return f"LMDP({title}{self.n:,} states, {self.nnz:,} moves{heat})"
 
 
-def _as_labels(labels: Sequence[str] | None, n: int) -> tuple[str, ...] | None:
+def as_labels(labels: Sequence[str] | None, n: int) -> tuple[str, ...] | None:
+    """Labels as a tuple of n different strings."""
     if labels is None:
         return None
     names = tuple(str(label) for label in labels)

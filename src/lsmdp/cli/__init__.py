@@ -4,17 +4,18 @@ Data goes to stdout, complaints to stderr as ``ModelError: ...``; with ``--json`
 
     0    done, and for ``check``: the assumptions hold
     1    looked at and not so: an assumption fails, a corrected statement fails (``certify``), some run of a sweep
-         failed, or no certificate of the wanted width was found (``solve`` then still prints the best one that was)
+         failed, some line could not be used (``follow``), or no certificate of the wanted width was found (``solve``
+         then still prints the best one that was)
     2    the input cannot be used; nothing was written, or what is said on stderr
     130  interrupted
 
 Everything heavy is imported inside the commands, so that ``lsmdp --help`` is quick.
 """
 
-from lsmdp.cli import games, pages, paper, single, sweeps
+from lsmdp.cli import fit, games, loops, pages, paper, single, sweeps
 from lsmdp.cli.base import app
 
-__all__ = ["app", "games", "main", "pages", "paper", "single", "sweeps"]
+__all__ = ["app", "fit", "games", "loops", "main", "pages", "paper", "single", "sweeps"]
 
 
 def main() -> None:

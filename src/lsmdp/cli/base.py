@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,9 @@ from lsmdp import __version__
 from lsmdp.errors import ConvergenceError, LsmdpError
 from lsmdp.sources.names import MODELS, listing
 
-KERNEL_HELP = "A file (.npz, .npy, .mtx, .csv, .parquet) or a name from the list below."
+KERNEL_HELP = (
+    "A file (.npz, .npy, .mtx, .csv, .parquet, .map or .map:8, .graphml, _net.tntp) or a name from the list below."
+)
 KERNELS = listing("Kernels by name", MODELS)
 EXIT_CODES = "Exit codes: 0 done; 1 looked at and not so; 2 the input cannot be used; 130 interrupted."
 
@@ -60,6 +63,21 @@ def complaints() -> Iterator[None]:
     except KeyboardInterrupt as stop:
         _complain("Interrupted." if _notes(stop) else "Interrupted; nothing was written.", stop)
         raise typer.Exit(130) from None
+
+
+def command_line(context: typer.Context, name: str, **more: object) -> str:
+    """The command ``name`` with the arguments of the one that is being run and more options, ready to paste."""
+    words = ["lsmdp", name]
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        if parameter.param_type_name == "argument":
+            words.append(str(value))
+        elif parameter.name not in ("as_json", *more) and value not in (None, False, parameter.default):
+            words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
+    for option, value in more.items():
+        flag = f"--{option.replace('_', '-')}"
+        words += [flag] if value is True else [flag, str(value)]
+    return shlex.join(words)
 
 
 def print_json(content: dict[str, Any]) -> None:

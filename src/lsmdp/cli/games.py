@@ -55,11 +55,12 @@ def _listing(title: str, names: dict[str, str]) -> str:
     return "\n".join(["\b", f"{title}:", *(f"  {name:<26}{meaning}" for name, meaning in names.items())])
 
 
+LEARNERS = _listing("Learners", {name: learner.meaning for name, learner in NAMES.items()})
 BY_NAME = "\n\n".join(
     [
         KERNELS,
         _listing("Costs by name", {family.usage: family.meaning for family in FAMILIES.values()}),
-        _listing("Learners", {name: learner.meaning for name, learner in NAMES.items()}),
+        LEARNERS,
     ]
 )
 

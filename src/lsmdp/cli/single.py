@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,11 +18,13 @@ from lsmdp.cli.base import (
     Teleport,
     Temperature,
     app,
+    command_line,
     complaints,
     print_json,
 )
-from lsmdp.errors import ConvergenceError, SpecError
+from lsmdp.errors import ConvergenceError, LsmdpError, ModelError
 from lsmdp.sources.names import COSTS, listing
+from lsmdp.sources.places import replacing, require_writable
 
 if TYPE_CHECKING:
     from lsmdp.perron import Solution
@@ -33,6 +33,10 @@ COST_HELP = "A file (.npy, .csv, .parquet) or a name from the list below."
 COST_NAMES = listing("Costs by name", COSTS)
 
 Cost = Annotated[str, typer.Option("--cost", metavar="COST", help=COST_HELP, show_default=False)]
+EdgeCosts = Annotated[
+    Path | None,
+    typer.Option("--edge-costs", metavar="FILE", help="Costs of moves too: from, to, cost (.csv, .parquet)."),
+]
 Tol = Annotated[float, typer.Option("--tol", help="The width of the certificate to reach.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Say what the solver measured, chose and did.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Write v, mu and the policy to this .npz file.")]
@@ -40,6 +44,7 @@ Out = Annotated[Path | None, typer.Option("--out", help="Write v, mu and the pol
 
 @app.command(epilog=KERNELS)
 def check(
+    context: typer.Context,
     kernel: Kernel,
     normalise: Normalise = False,
     largest_class: LargestClass = False,
@@ -52,8 +57,13 @@ def check(
         from lsmdp.checkup import examine
         from lsmdp.sources import read_model
 
-        lmdp = read_model(kernel, normalise=normalise, largest_class=largest_class, teleport=teleport, lazy=lazy)
-        checkup = examine(lmdp)
+        try:
+            lmdp = read_model(kernel, normalise=normalise, largest_class=largest_class, teleport=teleport, lazy=lazy)
+        except ModelError as refused:
+            for way in _ways(kernel):
+                refused.add_note(f"Ready to paste: {command_line(context, 'check', **way)}")
+            raise
+        checkup = examine(lmdp, partial(command_line, context))
         if as_json:
             print_json(checkup.to_dict())
         else:
@@ -61,10 +71,27 @@ def check(
     raise typer.Exit(0 if checkup.ok else 1)
 
 
+def _ways(kernel: str) -> list[dict[str, Any]]:
+    """What would make a usable kernel of a file that is none."""
+    from lsmdp.arrays import as_weights
+    from lsmdp.checkup import ways
+    from lsmdp.sources.files import kernel_file
+
+    try:
+        found = kernel_file(kernel)
+        offered = list(ways(as_weights(found.weights)))
+    except LsmdpError:
+        return []  # the trouble is of another kind
+    if found.proportions:
+        offered = [{option: value for option, value in way.items() if option != "normalise"} for way in offered]
+    return [way for way in offered if way]
+
+
 @app.command(epilog=f"{KERNELS}\n\n{COST_NAMES}")
 def solve(
     kernel: Kernel,
     cost: Cost,
+    edge_costs: EdgeCosts = None,
     tol: Tol = 1e-10,
     temperature: Temperature = 1.0,
     out: Out = None,
@@ -78,9 +105,9 @@ def solve(
     """Find the least average cost and its policy, with proof."""
     with complaints():
         if out is not None:
-            _require_writable(out)
+            require_writable(out)
         from lsmdp.perron import solve as solve_model
-        from lsmdp.sources import read_cost, read_model
+        from lsmdp.sources import read_cost, read_edge_costs, read_model
 
         lmdp = read_model(
             kernel,
@@ -90,8 +117,12 @@ def solve(
             lazy=lazy,
             temperature=temperature,
         )
+        c = read_cost(cost, lmdp)
+        if edge_costs is not None:
+            lmdp, extra = lmdp.with_edge_costs(read_edge_costs(edge_costs, lmdp))
+            c = c + extra
         try:
-            solution = solve_model(lmdp, read_cost(cost, lmdp), tol=tol)
+            solution = solve_model(lmdp, c, tol=tol)
         except ConvergenceError as failure:
             if failure.solution is not None:
                 _show(failure.solution, as_json, explain=explain)
@@ -118,16 +149,6 @@ def _show(solution: Solution, as_json: bool, out: Path | None = None, *, explain
         console.print(f"v, mu and the policy are in {out}", markup=False, soft_wrap=True)
 
 
-def _require_writable(out: Path) -> None:
-    """Raise before the work is done, rather than after, where its result could not be kept."""
-    if out.suffix != ".npz":
-        raise SpecError(f'"{out}" does not end in .npz, the only format of --out. Write for example {out.stem}.npz.')
-    if out.is_dir():
-        raise SpecError(f'"{out}" is a folder. Name a file with --out.')
-    with _temporary(out):
-        pass
-
-
 def _save(out: Path, solution: Solution) -> None:
     """All of the solution or nothing: written beside its place, then moved there."""
     import numpy as np
@@ -140,20 +161,5 @@ def _save(out: Path, solution: Solution) -> None:
         "Q_indices": Q.indices,
         "Q_indptr": Q.indptr,
     }
-    with _temporary(out) as path:
-        with path.open("wb") as stream:
-            np.savez(stream, **arrays)
-        os.replace(path, out)
-
-
-@contextmanager
-def _temporary(out: Path) -> Iterator[Path]:
-    path = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        path.touch(exist_ok=False)
-        yield path
-    except OSError as refused:
-        raise SpecError(f'"{out}" cannot be written: {refused.strerror}. Choose another place with --out.') from None
-    finally:
-        if path.parent.is_dir():
-            path.unlink(missing_ok=True)
+    with replacing(out) as path, path.open("wb") as stream:
+        np.savez(stream, **arrays)

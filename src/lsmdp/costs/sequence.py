@@ -100,11 +100,7 @@ class Costs:
     def __post_init__(self) -> None:
         if self.T is not None and self.T < 1:
             raise SpecError(f"the number of rounds is {self.T}. A game has at least 1 round (--rounds).")
-        if not 0.0 < abs(self.high - self.low) < float("inf"):
-            raise SpecError(
-                f"the scale is {self.low:g} to {self.high:g}. LOW is the value that costs 0 and HIGH the one that "
-                "costs 1: two different finite numbers."
-            )
+        as_scale((self.low, self.high))
 
     def __iter__(self) -> Iterator[Floats]:
         return self.from_round(1)
@@ -158,33 +154,40 @@ class Costs:
 
     def _checked(self, t: int, block: Floats) -> Iterator[Floats]:
         """The rounds t, t + 1, ... of a block as costs, up to the first that has an unusable value."""
-        bottom, top = sorted((self.low, self.high))
-        usable = ((block >= bottom) & (block <= top)).all(axis=1)
+        usable = ((block >= min(self.low, self.high)) & (block <= max(self.low, self.high))).all(axis=1)
         count = len(block) if usable.all() else int(np.argmin(usable))
-        c = (block[:count] - self.low) / (self.high - self.low)
-        c += 0.0  # turns -0 into 0
         if count:
-            yield read_only(c)
+            yield in_costs(block[:count], self.low, self.high, self.labels)
         if count < len(block):
-            raise self._unusable(t + count, block[count], bottom, top)
-
-    def _unusable(self, t: int, x: Floats, bottom: float, top: float) -> CostError:
-        state = int(np.argmin((x >= bottom) & (x <= top)))
-        fact = f"round {t}, {name_state(state, self.labels)}: the cost is {x[state]:.10g}"
-        if not np.isfinite(x[state]):
-            return CostError(f"{fact}. Every cost must be a finite number; correct it or fill it in.")
-        if (self.low, self.high) == (0.0, 1.0):
-            return CostError(
-                f"{fact}, outside [0, 1]. Map your units with --scale LOW HIGH (scale=(LOW, HIGH)): LOW becomes cost 0 "
-                "and HIGH becomes cost 1."
-            )
-        return CostError(
-            f"{fact}, outside the scale from {self.low:g} to {self.high:g}. Correct it, or widen --scale LOW HIGH."
-        )
+            try:
+                in_costs(block[count], self.low, self.high, self.labels)
+            except CostError as problem:
+                raise CostError(f"round {t + count}, {problem}") from None
 
     def __repr__(self) -> str:
         rounds = "" if self.T is None else f", {self.T:,} rounds"
         return f"Costs({self.name}: {self.n:,} states{rounds})"
+
+
+def in_costs(x: Floats, low: float, high: float, labels: Sequence[str] | None = None) -> Floats:
+    """Values in the user's units, a number per state (or rows of them), as costs in [0, 1]."""
+    bottom, top = sorted((low, high))
+    usable = (x >= bottom) & (x <= top)
+    if usable.all():
+        c = (x - low) / (high - low)
+        c += 0.0  # turns -0 into 0
+        return np.asarray(read_only(c))
+    state = int(np.argmin(usable)) % x.shape[-1]
+    worst = x.flat[np.argmin(usable)]
+    fact = f"{name_state(state, labels)}: the cost is {worst:.10g}"
+    if not np.isfinite(worst):
+        raise CostError(f"{fact}. Every cost must be a finite number; correct it or fill it in.")
+    if (low, high) == (0.0, 1.0):
+        raise CostError(
+            f"{fact}, outside [0, 1]. Map your units with --scale LOW HIGH (scale=(LOW, HIGH)): LOW becomes cost 0 "
+            "and HIGH becomes cost 1."
+        )
+    raise CostError(f"{fact}, outside the scale from {low:g} to {high:g}. Correct it, or widen --scale LOW HIGH.")
 
 
 @contextmanager
@@ -264,4 +267,10 @@ def as_costs(costs: Any, lmdp: LMDP, *, scale: tuple[float, float] | None = None
 
 def as_scale(scale: tuple[float, float] | None) -> tuple[float, float]:
     """The values that cost 0 and 1."""
-    return (0.0, 1.0) if scale is None else (float(scale[0]), float(scale[1]))
+    low, high = (0.0, 1.0) if scale is None else (float(scale[0]), float(scale[1]))
+    if not 0.0 < abs(high - low) < float("inf"):
+        raise SpecError(
+            f"the scale is {low:g} to {high:g}. LOW is the value that costs 0 and HIGH the one that "
+            "costs 1: two different finite numbers."
+        )
+    return low, high

@@ -37,6 +37,8 @@ class Film:
         self.run, lmdp = run, run.lmdp
         self.names = [seat.learner.name for seat in run.table.seats if not hasattr(seat.learner, "foresee")]
         self.places: Floats | None = lmdp.positions
+        if self.places is not None and lmdp.grid_shape is None:
+            self.places = self.places[:, ::-1] * (-1.0, 1.0)  # (x, y) as a grid's (down, across): north is up
         if self.places is None and lmdp.n <= LARGEST:
             self.places = layout(lmdp.P)
         wanted = wanted_rounds(run.rounds, lmdp.n, len(self.names)) if self.places is not None else []

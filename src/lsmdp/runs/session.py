@@ -12,12 +12,9 @@ round or stretch leaves the checkpoint before it.
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from os import PathLike
@@ -34,6 +31,7 @@ from lsmdp.runs.folder import Folder, damaged
 from lsmdp.runs.manifest import NO_ROUNDS, differences, hash_difference, hash_of_rounds, manifest, next_hash
 from lsmdp.runs.spec import Spec
 from lsmdp.runs.summary import summarise
+from lsmdp.runs.turn import Turn
 from lsmdp.seat import Round
 
 EVERY = 2.0  # seconds between two checkpoints,
@@ -172,44 +170,10 @@ class _Keeper:
         self.due = ended + max(self.every, PATIENCE * (ended - began))
 
 
-class _Turn:
-    """The midst of a round, ``with turn:``; Ctrl-C waits for its end, a second one does not."""
-
-    def __init__(self) -> None:
-        self.is_on = False
-        self._asked = False
-
-    def __enter__(self) -> None:
-        self.is_on = True
-
-    def __exit__(self, failure: object, *_: object) -> None:
-        self.is_on = failure is not None
-        if self._asked and failure is None:
-            raise KeyboardInterrupt
-
-    def _interrupt(self, *_: object) -> None:
-        if self._asked or not self.is_on:
-            raise KeyboardInterrupt
-        self._asked = True
-
-    @contextmanager
-    def minding_ctrl_c(self) -> Iterator[None]:
-        """Handle Ctrl-C as above, where that is ours to do."""
-        usual = signal.getsignal(signal.SIGINT)
-        if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        signal.signal(signal.SIGINT, self._interrupt)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, usual)
-
-
 def _play(keeper: _Keeper, costs: Costs, watch: Watch | None) -> None:
     """Play the rounds that are left, and save whatever was played when that ends."""
-    turn = _Turn()
-    with turn.minding_ctrl_c():
+    turn = Turn()
+    with turn.minding():
         try:
             for stretch in _stretches(keeper.table, costs):
                 with turn:

@@ -114,7 +114,9 @@ class Spec(BaseModel):
 def default_folder(kernel: str, costs: str) -> Path:
     """Where a run goes if nothing else is said: runs/KERNEL-COSTS, in letters that every file system takes."""
     words = [Path(kernel).name, "stdin" if costs == STANDARD_INPUT else Path(costs).name]
-    bare = [re.sub(r"\.(npz|npy|mtx|csv|parquet|jsonl)$", "", word, flags=re.IGNORECASE) for word in words]
+    bare = [
+        re.sub(r"\.(npz|npy|mtx|csv|parquet|jsonl|map|graphml|tntp)$", "", word, flags=re.IGNORECASE) for word in words
+    ]
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(bare)).strip("-.")
     return Path("runs", safe[:LONGEST_NAME] or "run")
 

@@ -4,21 +4,22 @@
 
 A spec is a name of ``names.py`` or the path of a file. Files hold raw weights; ``LMDP.repaired`` makes a model of
 them, with the same options as on the command line. An edge list is no exception: where the weights of a state do
-not sum to 1, ``normalise=True`` is the user's word that they are proportions.
+not sum to 1, ``normalise=True`` is the user's word that they are proportions. Graphs, maps and road networks need none.
 """
 
 from __future__ import annotations
 
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsmdp.sources.names import COSTS, MODELS, find
 
 if TYPE_CHECKING:
-    from lsmdp.arrays import Floats
+    from lsmdp.arrays import CSR, Floats
     from lsmdp.model import LMDP
 
-__all__ = ["COSTS", "MODELS", "read_cost", "read_model"]
+__all__ = ["COSTS", "MODELS", "read_cost", "read_edge_costs", "read_model", "write_model"]
 
 
 def read_model(
@@ -33,28 +34,42 @@ def read_model(
     """The model that a name or a file stands for, repaired as asked."""
     from lsmdp import makers
     from lsmdp.model import LMDP
-    from lsmdp.sources.files import blaming, kernel_file
+    from lsmdp.sources.files import Content, blaming, kernel_file
 
     spec = fspath(spec)
     name = find(spec, MODELS)
-    positions = None
     if name is None:
-        weights, labels = kernel_file(spec)
+        found = kernel_file(spec)
     else:
         made: LMDP = getattr(makers, name.maker)(*name.arguments(spec))
-        weights, labels, positions = made.P, made.labels, made.positions
+        found = Content(made.P, made.labels, made.positions)
     with blaming(spec):
         return LMDP.repaired(
-            weights,
-            labels,
+            found.weights,
+            found.labels,
             temperature,
-            normalise=normalise,
+            normalise=normalise or found.proportions,
             largest_class=largest_class,
             teleport=teleport,
             lazy=lazy,
-            positions=positions,
+            positions=found.positions,
             name=spec,
         )
+
+
+def write_model(lmdp: LMDP, path: str | PathLike[str]) -> None:
+    """Keep P, the labels and the positions of a model in an .npz file, which every command and ``read_model`` read.
+
+    It is what ``scipy.sparse.save_npz`` writes, with the arrays ``labels`` and ``positions`` added. The temperature is
+    no part of a kernel: it is given with each command.
+    """
+    from lsmdp.sources.files import save_kernel
+    from lsmdp.sources.places import replacing, require_writable
+
+    out = Path(path)
+    require_writable(out)
+    with replacing(out) as beside:
+        save_kernel(lmdp, beside)
 
 
 def read_cost(spec: str | PathLike[str], lmdp: LMDP) -> Floats:
@@ -71,3 +86,14 @@ def read_cost(spec: str | PathLike[str], lmdp: LMDP) -> Floats:
         return costs.cost_file(spec, lmdp)
     made: Floats = getattr(costs, name.maker)(lmdp, *name.arguments(spec))
     return made
+
+
+def read_edge_costs(spec: str | PathLike[str], lmdp: LMDP) -> CSR:
+    """The costs of moves in a .csv or .parquet file with the columns from, to and cost, for ``with_edge_costs``.
+
+    A move without a line costs 0. Lines about states that were dropped from the model are passed over; a state or a
+    move that the model does not have is an error.
+    """
+    from lsmdp.sources import costs
+
+    return costs.edge_cost_file(fspath(spec), lmdp)

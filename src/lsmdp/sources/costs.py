@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
-from lsmdp.arrays import Floats, as_cost
-from lsmdp.errors import CostError
+from lsmdp.arrays import CSR, Floats, Ints, as_cost
+from lsmdp.errors import CostError, SpecError
 from lsmdp.model import LMDP
 from lsmdp.sources.files import Format, blaming, endings, load_npy, read_file
 from lsmdp.sources.names import COSTS, unknown
@@ -64,6 +65,47 @@ def cost_file(spec: str, lmdp: LMDP) -> Floats:
         return as_cost(_in_order(content, lmdp), lmdp.n)
 
 
+def edge_cost_file(spec: str, lmdp: LMDP) -> CSR:
+    """The costs of moves in a table with the columns from, to and cost, as a matrix; moves without a line cost 0."""
+    table = read_file(spec, EDGE_FORMATS, SpecError(f'"{spec}" is no file. Edge costs end in {endings(EDGE_FORMATS)}.'))
+    with blaming(spec):
+        x, y = (_numbers(names_of(table, name), lmdp) for name in ("from", "to"))
+        costs = numbers_of(table, "cost")
+        kept = (x >= 0) & (y >= 0)
+        x, y, costs = x[kept], y[kept], costs[kept]
+        _require_moves(x, y, lmdp)
+        return sparse.csr_array((costs, (x, y)), shape=(lmdp.n, lmdp.n))
+
+
+def _numbers(names: npt.NDArray[Any], lmdp: LMDP) -> Ints:
+    """The states that are named; -1 for those that were dropped from the model."""
+    labels = [str(state) for state in range(lmdp.n)] if lmdp.labels is None else lmdp.labels
+    number = {label: state for state, label in enumerate(labels)}
+    states = np.array([number.get(str(name), -1) for name in names.tolist()], dtype=np.int64)
+    if lmdp.origin is None and (states < 0).any():
+        row = int(np.argmin(states))
+        raise CostError(
+            f'row {row} below the header names "{names[row]}", which is not a state of the model. Check it.'
+        )
+    return states
+
+
+def _require_moves(x: Ints, y: Ints, lmdp: LMDP) -> None:
+    pairs, times = np.unique(x * lmdp.n + y, return_counts=True)
+    if pairs.size and times.max() > 1:
+        here, there = divmod(int(pairs[np.argmax(times)]), lmdp.n)
+        raise CostError(
+            f"the move from {lmdp.name_of(here)} to {lmdp.name_of(there)} has {times.max()} costs. Keep one."
+        )
+    possible = np.isin(pairs, lmdp.entry_rows * lmdp.n + lmdp.P.indices)
+    if not possible.all():
+        here, there = divmod(int(pairs[np.argmin(possible)]), lmdp.n)
+        raise CostError(
+            f"there is a cost for moving from {lmdp.name_of(here)} to {lmdp.name_of(there)}, which P never does. Check "
+            "the names and the direction, or drop the line."
+        )
+
+
 def _in_order(values: npt.NDArray[Any], lmdp: LMDP) -> Any:
     if values.ndim == 2 and values.shape == lmdp.grid_shape:
         return values[tuple(lmdp.positions.astype(int).T)]
@@ -98,7 +140,7 @@ def _is_labelled(header: Sequence[str]) -> bool:
 def _read_csv(path: Path) -> Content:
     header = first_line(path)
     if _is_labelled(header):
-        return _labelled(read_columns(path, header, text=("state",), number="cost"))
+        return _labelled(read_columns(path, header, text=("state",), numbers=("cost",)))
     return read_numbers(path)[0]
 
 
@@ -109,6 +151,26 @@ def _read_parquet(path: Path) -> Content:
     return np.column_stack([numbers_of(table, name) for name in table.column_names])
 
 
+def _edge_csv(path: Path) -> Any:
+    header = [name.lower() for name in first_line(path)]
+    return _edge_table(read_columns(path, header, text=("from", "to"), numbers=("cost",)))
+
+
+def _edge_parquet(path: Path) -> Any:
+    table = read_parquet(path)
+    return _edge_table(table.rename_columns([name.lower() for name in table.column_names]))
+
+
+def _edge_table(table: Any) -> Any:
+    if missing := [name for name in ("from", "to", "cost") if name not in table.column_names]:
+        raise CostError(f'there is no column "{missing[0]}". Edge costs have the columns from, to and cost.')
+    return table
+
+
+EDGE_FORMATS: Mapping[str, Format] = {
+    ".csv": Format(_edge_csv, "Write it as text in UTF-8: from,to,cost."),
+    ".parquet": Format(_edge_parquet, "Write it with pyarrow.parquet.write_table."),
+}
 COST_FORMATS: Mapping[str, Format] = {
     ".npy": Format(load_npy, "Write it with numpy.save, as an array of numbers."),
     ".csv": Format(_read_csv, "Write it as text in UTF-8, with one number per line."),

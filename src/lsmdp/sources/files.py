@@ -1,32 +1,52 @@
-"""Kernels from files: ``.npz`` (scipy.sparse), ``.npy``, ``.mtx``, ``.csv`` and ``.parquet``.
+"""Kernels from files.
 
-A table (csv, parquet) is a square matrix, with labels in its header if it has one, or an edge list with the
-columns from, to and weight (1 where there is no such column). Nothing here judges the numbers: that is the
-business of ``arrays.py``. Nothing is ever unpickled.
+    .npz             scipy.sparse.save_npz; beside its arrays there may be ``labels`` (n names) and ``positions``
+                     (n x 2), as ``write_model`` leaves them
+    .npy, .mtx       a matrix
+    .csv, .parquet   a square matrix, with labels in its header if it has one, or an edge list with the columns from,
+                     to and weight (1 where there is no such column)
+    .map             a MovingAI map; ``arena.map:8`` is the same with diagonal moves (makers/grids.py)
+    .graphml, .tntp  graphs and road networks (sources/networks.py)
+
+The weights of the last three are proportions by nature; of the others only if the user says so (normalise). Nothing
+here judges the numbers: that is the business of ``arrays.py``. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from lsmdp.errors import LsmdpError, SpecError
-from lsmdp.makers import edge_weights
+from lsmdp.makers import edge_weights, walk_on_map
+from lsmdp.model import LMDP
 from lsmdp.sources.market import read_market
 from lsmdp.sources.names import MODELS, unknown
+from lsmdp.sources.networks import read_graphml, read_tntp
 from lsmdp.sources.tables import first_line, names_of, numbers_of, read_columns, read_numbers, read_parquet
 
 Labels = Sequence[str] | None
 UNREADABLE = (ValueError, KeyError, EOFError, OverflowError, MemoryError, BadZipFile, zlib.error, NotImplementedError)
+
+
+class Content(NamedTuple):
+    """What a file says about a model; ``proportions``: a row of the weights need not sum to 1."""
+
+    weights: Any
+    labels: Labels = None
+    positions: Any = None
+    proportions: bool = False
 
 
 class Format(NamedTuple):
@@ -45,9 +65,17 @@ def blaming(source: str) -> Iterator[None]:
         raise type(error)(f"{source}: {error}") from None
 
 
-def kernel_file(spec: str) -> tuple[Any, Labels]:
-    """The weights in a file, and the labels of their states if it has any."""
-    content: tuple[Any, Labels] = read_file(spec, KERNEL_FORMATS, unknown(spec, MODELS, endings(KERNEL_FORMATS)))
+def kernel_file(spec: str) -> Content:
+    """The weights in a file, and the labels and positions of their states if it has any."""
+    formats = dict(KERNEL_FORMATS)
+    if asked := re.fullmatch(r"(.*\.map):(.*)", spec, flags=re.IGNORECASE | re.DOTALL):
+        spec, neighbours = asked.groups()
+        if neighbours not in ("4", "8"):
+            raise SpecError(
+                f'"{asked.string}" asks for moves to {neighbours} neighbours. Write {spec}, or {spec}:8 with diagonals.'
+            )
+        formats[".map"] = formats[".map"]._replace(read=partial(_read_map, neighbours=int(neighbours)))
+    content: Content = read_file(spec, formats, unknown(spec, MODELS, endings(KERNEL_FORMATS)))
     return content
 
 
@@ -105,11 +133,11 @@ def load_npy(path: Path) -> npt.NDArray[Any]:
     return array
 
 
-def _read_npy(path: Path) -> tuple[Any, Labels]:
-    return load_npy(path), None
+def _read_npy(path: Path) -> Content:
+    return Content(load_npy(path))
 
 
-def _read_npz(path: Path) -> tuple[Any, Labels]:
+def _read_npz(path: Path) -> Content:
     with ZipFile(path) as archive:
         arrays = [name.removesuffix(".npy") for name in archive.namelist()]
     if "format" not in arrays:
@@ -117,29 +145,57 @@ def _read_npz(path: Path) -> tuple[Any, Labels]:
             f"it holds the arrays {', '.join(arrays)}, not a sparse matrix. Write it with "
             "scipy.sparse.save_npz, or a single array with numpy.save."
         )
-    return sparse.load_npz(path), None  # scipy passes allow_pickle=False
+    with np.load(path, allow_pickle=False) as beside:
+        labels = beside["labels"].tolist() if "labels" in arrays else None
+        positions = beside["positions"] if "positions" in arrays else None
+    return Content(sparse.load_npz(path), labels, positions)  # scipy passes allow_pickle=False
 
 
-def _read_mtx(path: Path) -> tuple[Any, Labels]:
-    return read_market(path), None
+def save_kernel(lmdp: LMDP, path: Path) -> None:
+    """Write what ``_read_npz`` reads."""
+    with path.open("wb") as stream:
+        sparse.save_npz(stream, lmdp.P)
+    beside = {"labels": None if lmdp.labels is None else np.array(lmdp.labels), "positions": lmdp.positions}
+    with ZipFile(path, "a", ZIP_DEFLATED) as archive:
+        for name, values in beside.items():
+            if values is not None:
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                    np.lib.format.write_array(stream, values, allow_pickle=False)
 
 
-def _read_csv(path: Path) -> tuple[Any, Labels]:
+def _read_mtx(path: Path) -> Content:
+    return Content(read_market(path))
+
+
+def _read_map(path: Path, neighbours: int = 4) -> Content:
+    walk = walk_on_map(path.read_text(encoding="utf-8"), neighbours)
+    return Content(walk.P, None, walk.positions, True)
+
+
+def _read_graphml(path: Path) -> Content:
+    return Content(*read_graphml(path), proportions=True)
+
+
+def _read_tntp(path: Path) -> Content:
+    return Content(*read_tntp(path), proportions=True)
+
+
+def _read_csv(path: Path) -> Content:
     header = first_line(path)
     if _is_edge_list(header):
-        return _edges(read_columns(path, header, text=("from", "to"), number="weight"))
+        return _edges(read_columns(path, header, text=("from", "to"), numbers=("weight",)))
     values, names = read_numbers(path)
     if names is None and values.shape[0] == values.shape[1] + 1:
         values, names = values[1:], header  # labels that happen to be numbers
-    return values, _labels(names, values.shape)
+    return Content(values, _labels(names, values.shape))
 
 
-def _read_parquet(path: Path) -> tuple[Any, Labels]:
+def _read_parquet(path: Path) -> Content:
     table = read_parquet(path)
     if _is_edge_list(table.column_names):
         return _edges(table)
     values = np.column_stack([numbers_of(table, name) for name in table.column_names])
-    return values, _labels(table.column_names, values.shape)
+    return Content(values, _labels(table.column_names, values.shape))
 
 
 def _labels(names: Sequence[str] | None, shape: tuple[int, ...]) -> Labels:
@@ -152,19 +208,22 @@ def _is_edge_list(header: Sequence[str]) -> bool:
     return {"from", "to"} <= {name.lower() for name in header}
 
 
-def _edges(table: Any) -> tuple[Any, Labels]:
+def _edges(table: Any) -> Content:
     table = table.rename_columns([name.lower() for name in table.column_names])
     weights = numbers_of(table, "weight") if "weight" in table.column_names else None
     sources, targets = names_of(table, "from"), names_of(table, "to")
     if sources.dtype.kind != targets.dtype.kind:
         sources, targets = sources.astype(str), targets.astype(str)
-    return edge_weights(sources, targets, weights)
+    return Content(*edge_weights(sources, targets, weights))
 
 
 KERNEL_FORMATS: Mapping[str, Format] = {
-    ".npz": Format(_read_npz, "Write it with scipy.sparse.save_npz."),
+    ".npz": Format(_read_npz, "Write it with lsmdp.write_model or scipy.sparse.save_npz."),
     ".npy": Format(_read_npy, "Write it with numpy.save, as an array of numbers."),
     ".mtx": Format(_read_mtx, "Write it with scipy.io.mmwrite."),
     ".csv": Format(_read_csv, "Write it as text in UTF-8, with commas between the numbers."),
     ".parquet": Format(_read_parquet, "Write it with pyarrow.parquet.write_table."),
+    ".map": Format(_read_map, "Write it as text: type octile, height, width, map, and the rows."),
+    ".graphml": Format(_read_graphml, "Write it with networkx.write_graphml."),
+    ".tntp": Format(_read_tntp, "A TNTP network is text in UTF-8, named X_net.tntp."),
 }

@@ -48,7 +48,7 @@ class Name:
 
 MODELS: Mapping[str, Name] = {
     "grid": Name("grid:ROWSxCOLS", "grid:30x30", "grid", (whole, whole), 2, "a lazy walk on a rectangle"),
-    "museum": Name("museum", "museum", "museum", meaning="a lazy walk on a floor plan with walls"),
+    "museum": Name("museum[:8]", "museum", "museum", (whole,), 0, "a lazy walk on a floor plan with walls"),
     "ring": Name("ring:N[:DRIFT]", "ring:12", "ring", (whole, float), 1, "a walk on a circle"),
     "random": Name(
         "random:N[:DEGREE[:SEED]]",

@@ -51,12 +51,12 @@ def _tail(lines: Iterator[str]) -> Iterator[str]:
     yield from lines
 
 
-def read_columns(path: Path, header: list[str], *, text: Sequence[str], number: str) -> Any:
-    """The named columns of a csv file as a pyarrow table; the column ``number`` may be missing."""
+def read_columns(path: Path, header: list[str], *, text: Sequence[str], numbers: Sequence[str] = ()) -> Any:
+    """The named columns of a csv file as a pyarrow table, as far as the file has them."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    types = {**dict.fromkeys(text, pa.string()), number: pa.float64()}
+    types = dict.fromkeys(text, pa.string()) | dict.fromkeys(numbers, pa.float64())
     names = [name.lower() for name in header]
     try:
         return arrow_csv.read_csv(
@@ -67,7 +67,7 @@ def read_columns(path: Path, header: list[str], *, text: Sequence[str], number: 
             ),
         )
     except pa.ArrowInvalid:
-        _blame_row(path, names, number)
+        _blame_row(path, names, numbers)
         raise
 
 
@@ -113,7 +113,7 @@ def _opened(path: Path) -> TextIO:
     return path.open(encoding="utf-8-sig", newline="")
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Line number and cells of each line that is not blank."""
     with _opened(path) as stream:
         reader = csv.reader(stream)
@@ -125,7 +125,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 def _blame_cell(path: Path, skip: int) -> None:
     """Raise for the first cell that keeps a csv file from being a matrix of numbers."""
     width = 0
-    for count, (line, row) in enumerate(_rows(path)):
+    for count, (line, row) in enumerate(rows_of(path)):
         if count < skip:
             continue
         for column, cell in enumerate(row, start=1):
@@ -137,16 +137,17 @@ def _blame_cell(path: Path, skip: int) -> None:
             raise SpecError(f"line {line} has {len(row)} cells, but the lines before have {width}. Make them equal.")
 
 
-def _blame_row(path: Path, names: list[str], number: str) -> None:
+def _blame_row(path: Path, names: list[str], numbers: Sequence[str]) -> None:
     """Raise for the first line that does not fit the header of a csv file of columns."""
-    rows = _rows(path)
+    rows = rows_of(path)
     next(rows)
     for line, row in rows:
         if len(row) != len(names):
             raise SpecError(f"line {line} has {len(row)} cells, but the header has {len(names)}. Make them equal.")
-        cell = row[names.index(number)] if number in names else "1"
-        if not _is_number(cell):
-            raise SpecError(f'line {line}: the {number} is "{cell.strip()}", not a number. Correct it.')
+        for number in set(numbers) & set(names):
+            cell = row[names.index(number)]
+            if not _is_number(cell):
+                raise SpecError(f'line {line}: the {number} is "{cell.strip()}", not a number. Correct it.')
 
 
 def _is_number(cell: str) -> bool:

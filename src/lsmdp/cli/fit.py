@@ -1,0 +1,77 @@
+"""The command about logs: ``fit``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lsmdp.cli.base import Json, LargestClass, Lazy, Teleport, app, command_line, complaints, print_json
+from lsmdp.sources.places import require_writable
+
+LOG_HELP = "Columns entity, time, state (.csv, .parquet), or one JSON list of states a line (.jsonl)."
+
+LogFile = Annotated[Path, typer.Argument(metavar="LOG", help=LOG_HELP, show_default=False)]
+Out = Annotated[Path, typer.Option("--out", help="Write the kernel, with its labels, to this .npz file.")]
+States = Annotated[
+    Path | None, typer.Option("--states", metavar="FILE", help="All states in order: state, and perhaps x and y.")
+]
+Smoothing = Annotated[float, typer.Option("--smoothing", help="Added to the count of each move that was seen.")]
+Holdout = Annotated[float, typer.Option("--holdout", metavar="SHARE", help="Of the sequences, to test on; 0 for none.")]
+Seed = Annotated[int, typer.Option("--seed", help="Which sequences are held out.")]
+Gap = Annotated[
+    float | None,
+    typer.Option("--gap", metavar="TIME", help="A longer time between two records is no move (dates: in seconds)."),
+]
+
+
+@app.command()
+def fit(
+    context: typer.Context,
+    log: LogFile,
+    out: Out,
+    states: States = None,
+    smoothing: Smoothing = 0.5,
+    holdout: Holdout = 0.1,
+    seed: Seed = 0,
+    gap: Gap = None,
+    largest_class: LargestClass = False,
+    teleport: Teleport = 0.0,
+    lazy: Lazy = 0.0,
+    as_json: Json = False,
+) -> None:
+    """Estimate a kernel from a log of movements, and say how well it tells moves that it has not seen."""
+    with complaints():
+        from lsmdp.errors import ModelError
+        from lsmdp.sources import write_model
+        from lsmdp.trajectories import fit as fit_log
+        from lsmdp.trajectories.states import read_states
+
+        require_writable(out)
+        labels, positions = (None, None) if states is None else read_states(states)
+        try:
+            found = fit_log(
+                str(log),
+                labels,
+                smoothing=smoothing,
+                holdout=holdout,
+                seed=seed,
+                gap=gap,
+                positions=positions,
+                largest_class=largest_class,
+                teleport=teleport,
+                lazy=lazy,
+            )
+        except ModelError as refused:
+            if "--largest-class" in str(refused) and not (largest_class or teleport):
+                refused.add_note(f"Ready to paste: {command_line(context, 'fit', largest_class=True)}")
+            raise
+        write_model(found.lmdp, out)
+        if as_json:
+            print_json(found.to_dict() | {"out": str(out)})
+        else:
+            typer.echo(
+                f"{found}\n\nThe kernel is in {out}. Look at it with: {shlex.join(['lsmdp', 'check', str(out)])}"
+            )

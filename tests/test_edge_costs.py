@@ -1,0 +1,211 @@
+"""Costs of moves: absorbing them changes no policy's cost, and the optimum is that of independent methods."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import cvxpy
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from typer.testing import Result
+
+import lsmdp
+from lsmdp.errors import CostError
+
+Run = Callable[..., Result]
+Matrix = np.ndarray
+
+
+def game(seed: int, n: int = 5) -> tuple[Matrix, Matrix, Matrix]:
+    """P, costs of states, and costs of moves of either sign."""
+    rng = np.random.default_rng(seed)
+    P = rng.random((n, n)) * (rng.random((n, n)) < 0.7) + np.roll(np.eye(n), 1, axis=1) + 0.1 * np.eye(n)
+    return P / P.sum(axis=1, keepdims=True), rng.random(n), rng.normal(size=(n, n))
+
+
+def average_cost(Q: Matrix, P: Matrix, c: Matrix, edges: Matrix, T: float) -> float:
+    """Of a policy, by its definition: its stationary law, then the mean of what is paid."""
+    n = len(Q)
+    mu = np.linalg.lstsq(np.vstack([Q.T - np.eye(n), np.ones(n)]), np.append(np.zeros(n), 1.0), rcond=None)[0]
+    ratio = np.divide(Q, P, out=np.ones_like(Q), where=Q > 0)
+    return float(mu @ (c + (Q * (edges + T * np.log(ratio))).sum(axis=1)))
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.2, 1.0, 5.0]))
+def test_no_policy_pays_more_or_less(seed: int, T: float) -> None:
+    P, c, edges = game(seed)
+    tilted, extra = lsmdp.LMDP(P, temperature=T).with_edge_costs(edges)
+    Q = P * np.random.default_rng(seed + 1).random(P.shape)
+    Q /= Q.sum(axis=1, keepdims=True)
+    there = average_cost(Q, P, c, edges, T)
+    here = average_cost(Q, tilted.P.toarray(), c + extra, np.zeros_like(P), T)
+    assert here == pytest.approx(there, abs=1e-10)  # numbers of order 10, a stationary law of condition below 1e4
+    least = np.where(P > 0, edges, np.inf).min(axis=1)
+    mean = (P * edges).sum(axis=1)
+    assert (extra >= least - 1e-12).all()
+    assert (extra <= mean + 1e-12).all()
+
+
+@pytest.mark.parametrize("T", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_optimum_is_that_of_an_eigenvalue_and_its_policy_pays_it(seed: int, T: float) -> None:
+    P, c, edges = game(seed)
+    tilted, extra = lsmdp.LMDP(P, temperature=T).with_edge_costs(edges)
+    solution = lsmdp.solve(tilted, c + extra)
+    M = np.exp(-c / T)[:, None] * P * np.exp(-edges / T)
+    rho = np.abs(np.linalg.eigvals(M)).max()
+    low, high = solution.bounds
+    slack = 1e-12 * (1.0 + abs(T * math.log(rho)))  # rounding of the eigenvalue of a small, well-conditioned matrix
+    assert low - slack <= -T * math.log(rho) <= high + slack
+    Q = solution.policy.matrix().toarray()
+    assert average_cost(Q, P, c, edges, T) == pytest.approx(solution.average_cost, abs=1e-9)
+    rng = np.random.default_rng(9)
+    for _ in range(20):  # nobody does better
+        other = P * np.exp(rng.normal(size=P.shape))
+        other /= other.sum(axis=1, keepdims=True)
+        assert average_cost(other, P, c, edges, T) >= low - 1e-12
+
+
+@pytest.mark.parametrize("T", [0.5, 2.0])
+def test_the_optimum_is_that_of_a_conic_solver(T: float) -> None:
+    P, c, edges = game(7, 4)
+    n = len(P)
+    pi = cvxpy.Variable((n, n), nonneg=True)
+    mu = cvxpy.sum(pi, axis=1, keepdims=True)
+    free = [pi[x, y] == 0 for x in range(n) for y in range(n) if P[x, y] == 0]
+    base = cvxpy.multiply(np.where(P > 0, P, 1.0), mu @ np.ones((1, n)))
+    paid = cvxpy.sum(cvxpy.multiply(pi, edges + c[:, None])) + T * cvxpy.sum(cvxpy.rel_entr(pi, base))
+    problem = cvxpy.Problem(cvxpy.Minimize(paid), [cvxpy.sum(pi) == 1, cvxpy.sum(pi, axis=0) == mu[:, 0], *free])
+    problem.solve(solver=cvxpy.CLARABEL)
+    tilted, extra = lsmdp.LMDP(P, temperature=T).with_edge_costs(edges)
+    assert lsmdp.solve(tilted, c + extra).average_cost == pytest.approx(problem.value, abs=1e-6)  # Clarabel: 1e-8
+
+
+def test_costs_that_depend_on_the_state_alone_change_nothing_else() -> None:
+    lmdp = lsmdp.ring(6, 0.5)
+    edges = np.repeat(np.arange(6.0)[:, None], 6, axis=1)
+    tilted, extra = lmdp.with_edge_costs(edges)
+    np.testing.assert_allclose(tilted.P.toarray(), lmdp.P.toarray(), rtol=1e-14)
+    np.testing.assert_allclose(extra, np.arange(6.0), atol=1e-14)
+
+
+def test_a_difference_of_potentials_is_free_in_the_long_run() -> None:
+    """c(x, y) = g(y) - g(x) telescopes: the average cost of every policy stays as it is."""
+    lmdp, rng = lsmdp.random_graph(12, 4, seed=3), np.random.default_rng(0)
+    g, c = 50.0 * rng.random(12), rng.random(12)
+    tilted, extra = lmdp.with_edge_costs(g[None, :] - g[:, None])
+    assert lsmdp.solve(tilted, c + extra).average_cost == pytest.approx(lsmdp.solve(lmdp, c).average_cost, abs=1e-9)
+
+
+def test_large_costs_are_no_problem_and_impossible_ones_are_named() -> None:
+    lmdp = lsmdp.LMDP([[0.5, 0.5], [0.5, 0.5]])
+    _, extra = lmdp.with_edge_costs(np.full((2, 2), 1e6))
+    np.testing.assert_allclose(extra, 1e6, rtol=1e-15)
+    tilted, extra = lmdp.with_edge_costs([[0.0, 600.0], [-600.0, 0.0]])
+    assert tilted.P.toarray()[0, 1] == pytest.approx(math.exp(-600.0), rel=1e-12)
+    np.testing.assert_allclose(extra, [math.log(2.0), -600.0 + math.log(2.0)], rtol=1e-14)
+    with pytest.raises(
+        CostError, match=r"from state 0 to state 1 costs 800, .* below 1e-308 at temperature 1 \(1 such"
+    ):
+        lmdp.with_edge_costs([[0.0, 800.0], [0.0, 0.0]])
+
+
+def test_matrices_may_be_sparse_and_what_p_cannot_do_is_not_looked_at() -> None:
+    lmdp = lsmdp.ring(4, 0.5)
+    edges = np.arange(16.0).reshape(4, 4) / 16.0
+    edges[0, 2] = np.nan  # two steps away
+    for form in (sparse.csr_array, sparse.coo_array, sparse.csc_matrix):
+        tilted, extra = lmdp.with_edge_costs(form(edges))
+        same, too = lmdp.with_edge_costs(edges)
+        np.testing.assert_array_equal(tilted.P.toarray(), same.P.toarray())
+        np.testing.assert_array_equal(extra, too)
+    np.testing.assert_array_equal(tilted.positions, lmdp.positions)
+
+
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [
+        (np.zeros((3, 3)), "of shape 3 x 3, but P is 2 x 2"),
+        ([["a", "b"], ["c", "d"]], "the edge costs are <U1 values"),
+        ([[0.0, np.nan], [0.0, np.inf]], r"from state 0 to state 1 is nan \(2 such moves\)"),
+    ],
+)
+def test_bad_matrices_are_named(edges: object, message: str) -> None:
+    with pytest.raises(CostError, match=message):
+        lsmdp.sticky(0.5).with_edge_costs(edges)
+
+
+class TestFiles:
+    EDGES = "from,to,weight\na,b,1\nb,a,2\nb,b,2\na,a,1\nb,c,1\n"
+
+    def files(self, folder: Path, tolls: str) -> list[object]:
+        (folder / "roads.csv").write_text(self.EDGES)
+        (folder / "tolls.csv").write_text(tolls)
+        (folder / "c.csv").write_text("state,cost\na,0.25\nb,0.5\nc,1\n")
+        where = [folder / name for name in ("roads.csv", "c.csv", "tolls.csv")]
+        flags = ["--normalise", "--largest-class", "--temperature", "0.5"]
+        return ["solve", where[0], "--cost", where[1], "--edge-costs", where[2], *flags]
+
+    def test_the_command_solves_the_whole_problem(self, run: Run, tmp_path: Path) -> None:
+        result = run(*self.files(tmp_path, "From,To,Cost\na,b,0.7\nb,b,-0.2\nb,c,5\n"), "--json")
+        assert (result.exit_code, result.stderr) == (0, "")
+        low, high = json.loads(result.stdout)["bounds"]
+        P, edges = np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([[0.0, 0.7], [0.0, -0.2]])
+        M = np.exp(-np.array([0.25, 0.5]) / 0.5)[:, None] * P * np.exp(-edges / 0.5)
+        expected = -0.5 * math.log(np.abs(np.linalg.eigvals(M)).max())
+        assert low - 1e-13 <= expected <= high + 1e-13  # rounding of numbers of order 1
+
+    @pytest.mark.parametrize(
+        ("tolls", "message"),
+        [
+            ("from,to\na,b\n", 'there is no column "cost"'),
+            ("from,to,cost\na,b,dear\n", 'line 2: the cost is "dear", not a number'),
+            ("from,to,cost\na,b,1\na,b,2\n", 'the move from state 0 "a" to state 1 "b" has 2 costs'),
+            ("from,to,cost\na,b,\n", "from state 0 to state 1 is nan"),
+            ("from,to,cost\na,,1\n", 'row 0 below the header has no name in the column "to"'),
+        ],
+    )
+    def test_bad_files_are_named(self, run: Run, tmp_path: Path, tolls: str, message: str) -> None:
+        result = run(*self.files(tmp_path, tolls))
+        assert result.exit_code == 2
+        assert message in result.stderr
+
+    def test_strangers_are_named_where_nothing_was_dropped(self, tmp_path: Path) -> None:
+        lmdp = lsmdp.ring(5)
+        path = tmp_path / "tolls.csv"
+        path.write_text("from,to,cost\n0,1,1\n1,7,1\n")
+        with pytest.raises(CostError, match='row 1 below the header names "7", which is not a state'):
+            lsmdp.read_edge_costs(path, lmdp)
+        path.write_text("from,to,cost\n0,2,1\n")
+        with pytest.raises(CostError, match="moving from state 0 to state 2, which P never does"):
+            lsmdp.read_edge_costs(path, lmdp)
+
+
+def test_the_recipe_for_learners_is_the_same_problem() -> None:
+    """Everything in units of s: the optimal average cost is s times that in the unit, plus what was subtracted."""
+    P, c, edges = game(4)
+    tilted, extra = lsmdp.LMDP(P, temperature=0.7).with_edge_costs(edges)
+    low = extra.min()
+    s = 1.0 + float(np.ptp(extra))
+    unit = lsmdp.LMDP(tilted.P, temperature=0.7 / s)
+    mapped = (c + extra - low) / s
+    assert (mapped >= 0.0).all()
+    assert (mapped <= 1.0).all()
+    whole = lsmdp.solve(tilted, c + extra)
+    assert s * lsmdp.solve(unit, mapped).average_cost + low == pytest.approx(whole.average_cost, abs=1e-9)
+
+
+def test_the_page_runs() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "edge-costs.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert len(blocks) == 2
+    names: dict[str, object] = {}
+    exec("\n".join(blocks), names)
+    assert names["run"]
