@@ -136,16 +136,18 @@ class Game:
 
     def memory(self, rounds: int) -> tuple[int, int]:
         """(bytes of factors with the room to make them, the rest) at the peak of some rounds of a model like new."""
-        new, state = lsmdp.LMDP(self.lmdp.P), self.state
+        state, costs = self.state, list(islice(self.sequence.from_round(self.t + 1), rounds))
         if getattr(state, "anchor", np.empty(0)).size:
             state = state._replace(anchor=state.v.copy())
 
-        def play() -> None:
+        def play(new: lsmdp.LMDP) -> None:
             after = state
-            for c_t in islice(self.sequence.from_round(self.t + 1), rounds):
+            for c_t in costs:
                 after = self.learner.observe(new, after, c_t)
 
-        peak, factor = allocated(play), factor_bytes(new)
+        for _ in range(2):  # the first time, modules and compiled code are loaded
+            new = lsmdp.LMDP(self.lmdp.P)
+            peak, factor = allocated(lambda new=new: play(new)), factor_bytes(new)
         return factor, peak - factor
 
 
