@@ -87,6 +87,23 @@ def test_every_round_is_certified_and_right(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
+def test_the_bounds_of_a_round_enclose_the_residual_in_more_digits(name: str) -> None:
+    """Bv - v of the v that is returned, in 64 bits of mantissa: inside the bounds, and these hardly wider."""
+    lmdp = MODELS[name]()
+    entries = np.diff(lmdp.P.indptr)
+    for state in rounds(lmdp, 40)[10::10]:
+        T, v = np.longdouble(lmdp.temperature), state.v.astype(np.longdouble)
+        c = (state.c_sum / state.t).astype(np.longdouble)
+        s = np.add.reduceat(lmdp.P.data * np.exp(-v[lmdp.P.indices] / T), lmdp.P.indptr[:-1])
+        r = c - v - T * np.log(s)
+        assert entries.min() > 0
+        assert state.lo <= r.min()
+        assert state.hi >= r.max()
+        rounding = 1e-15 * (20 + float(v.max() + np.abs(c).max()) + 5 * float(v.max()) + 3 * entries.max())
+        assert state.hi - state.lo <= float(np.ptp(r)) + 4 * rounding
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_what_is_kept_does_not_change_a_bit(name: str) -> None:
     lmdp = MODELS[name]()
     for kept, dropped in zip(rounds(lmdp, 40), rounds(lmdp, 40, forget=3), strict=True):
