@@ -30,6 +30,7 @@ from lsmdp.elimination import eliminate
 from lsmdp.learners.ftl import FTLState
 from lsmdp.perron import Followed, Problem, follow
 from lsmdp.perron.follow import factor_bytes
+from lsmdp.perron.krylov import product_work
 
 FOLLOW = sys.modules["lsmdp.perron.follow"]
 
@@ -200,6 +201,14 @@ def test_auto_is_never_far_from_the_best_fixed_choice(name: str) -> None:
     best = min(attempt.work for attempt in fixed if attempt.gap <= 1e-9)
     assert auto.work <= 5 * best + 20  # the first look at a model
     assert auto.story
+
+
+@pytest.mark.parametrize("products", [49, 50, 51, 100, 101])
+def test_krylov_stops_where_its_products_end(products: int) -> None:
+    lmdp = grid(30, 30)
+    attempt = Krylov(max_products=products).run(Problem(lmdp, uniform(900)), np.zeros(900), 1e-9)
+    assert attempt.gap <= 1.0
+    assert attempt.work <= (products + 2 * attempt.steps) * product_work(Problem(lmdp, uniform(900))) / lmdp.nnz
 
 
 def test_a_story_names_the_methods_that_were_used() -> None:
