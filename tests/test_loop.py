@@ -179,6 +179,18 @@ class TestRefusals:
         assert loop.kept is before
         assert loop.refused == 1
 
+    def test_numbers_are_labels_where_labels_are_numbers(self) -> None:
+        """Of nodes 1, 2 and 3, nobody who counts from 0 is told about node 1 when asking for 0."""
+        loop = Loop.of(lsmdp.LMDP(RING.P[:3, :3], ["1", "2", "3"], normalise=True), lsmdp.FollowTheLeader())
+        for state, name in ((1, "1"), ("3", "3")):
+            answer = loop.answer(said(state=state))
+            assert answer is not None
+            assert answer["state"] == name
+        for state in (0, "0", 4):
+            answer = loop.answer(said(state=state))
+            assert answer is not None
+            assert f'there is no state "{state}". The labels of this model are numbers' in answer["error"]
+
     def test_nobody_has_said_where_the_system_is(self) -> None:
         loop = Loop.of(RING, lsmdp.FollowTheLeader())
         for line in (b"{}", said(cost=[0] * 5)):
