@@ -209,3 +209,26 @@ def test_the_page_runs() -> None:
     names: dict[str, object] = {}
     exec("\n".join(blocks), names)
     assert names["run"]
+
+
+def test_what_all_moves_from_a_state_have_in_common_takes_no_digits_from_the_kernel() -> None:
+    """Costs of 1e9 that differ by 1 (exact in floats) tilt as costs that differ by 1 do."""
+    P = lsmdp.random_graph(9, 4).P
+    step = sparse.csr_array((np.arange(P.nnz) % 3.0, P.indices, P.indptr), shape=P.shape)
+    dear = sparse.csr_array((1e9 + step.data, P.indices, P.indptr), shape=P.shape)
+    for temperature in (1.0, 1e-2):
+        lmdp = lsmdp.LMDP(P, temperature=temperature)
+        (near, extra), (far, more) = lmdp.with_edge_costs(step), lmdp.with_edge_costs(dear)
+        np.testing.assert_allclose(far.P.data, near.P.data, rtol=1e-13)
+        np.testing.assert_allclose(more, 1e9 + extra, rtol=1e-15)
+
+
+@pytest.mark.parametrize("size", [1e308, -1e308])
+def test_costs_beyond_all_measure(size: float) -> None:
+    lmdp = lsmdp.LMDP([[0.5, 0.5], [1.0, 0.0]], temperature=0.1)
+    same, extra = lmdp.with_edge_costs([[size, size], [0.0, 0.0]])
+    np.testing.assert_allclose(same.P.toarray(), lmdp.P.toarray(), rtol=1e-15)
+    assert extra[0] == size
+    for row in ([0.0, size], [-size, size]):
+        with pytest.raises(CostError, match="so much more than others from there"):
+            lmdp.with_edge_costs([row, [0.0, 0.0]])
