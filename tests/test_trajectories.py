@@ -20,6 +20,7 @@ from typer.testing import Result
 import lsmdp
 from lsmdp.errors import LsmdpError, ModelError, SpecError
 from lsmdp.trajectories import SMOOTHING, read_log
+from lsmdp.trajectories.states import read_states
 
 Run = Callable[..., Result]
 
@@ -231,6 +232,7 @@ BAD_TABLES = {
         'line 3 and line 5: entity "a" has two records of one time (1 such pairs in all)',
     ),
     "short line": ("entity,time,state\na,1,x\na,2\n", "line 3 has 2 cells, but the header has 3"),
+    "two columns": ("entity,time,state,State\na,1,x,y\na,2,y,x\n", 'there are 2 columns "state"'),
     "no move": ("entity,time,state\na,1,x\nb,2,y\n", "the log has 2 records in 2 sequences, and no two of them make"),
 }  # fmt: skip
 
@@ -241,6 +243,7 @@ BAD_LINES = {
     "number": ('["a", 1.5]\n', "line 1: state 1 is 1.5"),
     "nested": ('["a", ["b"]]\n', "line 1: state 1 is ['b']"),
     "nameless": ('["a", ""]\n', "line 1: state 1 has no name"),
+    "half a letter": ('["a", "\\ud800"]\n', "there is a state that cannot be written as text"),
     "empty": ("", "the log has no state"),
     "no move": ('["a"]\n["b"]\n', "no two of them make a move"),
 }
@@ -264,6 +267,24 @@ def test_bad_logs_are_named(run: Run, tmp_path: Path, ending: str, text: str, me
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
+def test_lines_above_the_header_may_be_blank(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("\n\nentity,time,state\na,1,x\na,2,y\na,3,x\n")
+    (tmp_path / "states.csv").write_text("\nstate\nx\ny\n")
+    assert read_states(tmp_path / "states.csv") == (["x", "y"], None)
+    assert lsmdp.fit(tmp_path / "log.csv").lmdp.labels == ("x", "y")
+
+
+def test_times_beyond_signed_integers_keep_their_order() -> None:
+    times = pa.array([2**63 + 5, 1, 2**63], pa.uint64())
+    found = read_log(pa.table({"entity": ["a"] * 3, "time": times, "state": ["z", "x", "y"]}), gap=2**62)
+    assert [found.states[state] for state in found.visits] == ["x", "y", "z"]
+    assert found.starts.tolist() == [0, 1, 3]
+
+
+def test_a_name_may_be_a_number_of_any_length() -> None:
+    assert read_log([["9" * 5000, "10", "9"]]).states == ("10", "9", "9" * 5000)
+
+
 def test_bad_arguments_are_named(tmp_path: Path) -> None:
     for options, message in (
         ({"holdout": 1.0}, "the share to hold out is 1.0"),
@@ -275,6 +296,13 @@ def test_bad_arguments_are_named(tmp_path: Path) -> None:
             lsmdp.fit(columns(), **options)
     with pytest.raises(SpecError, match="sequences of states have no times"):
         lsmdp.fit([["a", "b"]], gap=1)
+    with pytest.raises(SpecError, match="sequences of states have no times"):
+        lsmdp.fit(read_log([["a", "b"]]), gap=1)
+    spans = pa.array([(0, 1, 0), (0, 2, 0)], pa.month_day_nano_interval())
+    with pytest.raises(SpecError, match='the column "time" holds month_day_nano_interval values'):
+        lsmdp.fit(pa.table({"entity": ["a", "a"], "time": spans, "state": ["x", "y"]}))
+    with pytest.raises(SpecError, match="are no table"):
+        lsmdp.fit(columns([("a", 1, "x"), ("a", 2**70, "y")]))
     with pytest.raises(SpecError, match="the log is int"):
         lsmdp.fit(7)
     with pytest.raises(SpecError, match=r'the column "state" holds double values'):
