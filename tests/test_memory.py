@@ -265,6 +265,13 @@ class TestRefusals:
         with pytest.raises(SpecError, match="is damaged"):
             worked.load()
 
+    @pytest.mark.parametrize("size", [1.5, -1, "7", None, [], True])
+    def test_a_damaged_size(self, worked: Worked, size: object) -> None:
+        line, _, rest = worked.path.read_bytes().partition(b"\n")
+        worked.path.write_bytes(json.dumps(json.loads(line) | {"bytes": size}).encode() + b"\n" + rest)
+        with pytest.raises(SpecError, match="is damaged: its checksum does not fit"):
+            worked.load()
+
     def test_python_objects_are_never_loaded(self, worked: Worked) -> None:
         """Not even where somebody has forged the checksum."""
         forge(worked.path, lambda head, body: (head, body.replace(b"'descr': '<i8'", b"'descr': '|O' ", 1)))

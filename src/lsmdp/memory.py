@@ -227,7 +227,7 @@ def _split(path: Path, content: bytes) -> tuple[dict[str, Any], bytes, bytes]:
             "lsmdp that wrote it, or begin a new file."
         )
     checksum, size = head.pop("crc32", None), head.get("bytes", 0)
-    body = rest[:size]
+    body = rest[:size] if isinstance(size, int) else b""
     if len(body) != size or _checksum(head, body) != checksum:
         raise _damaged(path, "its checksum does not fit")
     return head, body, rest[size:]
