@@ -168,7 +168,7 @@ class TestFiles:
             ("from,to\na,b\n", 'there is no column "cost"'),
             ("from,to,cost\na,b,dear\n", 'line 2: the cost is "dear", not a number'),
             ("from,to,cost\na,b,1\na,b,2\n", 'the move from state 0 "a" to state 1 "b" has 2 costs'),
-            ("from,to,cost\na,b,\n", "from state 0 to state 1 is nan"),
+            ("from,to,cost\na,b,\n", 'from state 0 "a" to state 1 "b" is nan'),
             ("from,to,cost\na,,1\n", 'row 0 below the header has no name in the column "to"'),
         ],
     )
@@ -232,3 +232,16 @@ def test_costs_beyond_all_measure(size: float) -> None:
     for row in ([0.0, size], [-size, size]):
         with pytest.raises(CostError, match="so much more than others from there"):
             lmdp.with_edge_costs([row, [0.0, 0.0]])
+
+
+def test_messages_name_states_by_their_labels(tmp_path: Path) -> None:
+    lmdp = lsmdp.LMDP([[0.5, 0.5], [1.0, 0.0]], ["here", "there"])
+    for cost, message in ((math.nan, "is nan"), (1e6, "costs 1e\\+06, so much more than others")):
+        with pytest.raises(CostError, match=f'the move from state 0 "here" to state 1 "there" {message}'):
+            lmdp.with_edge_costs([[0.0, cost], [0.0, 0.0]])
+    rest = lsmdp.LMDP.repaired([[0.5, 0.5, 0], [1, 0, 0], [0, 1, 0]], ["here", "there", "gone"], largest_class=True)
+    (tmp_path / "tolls.csv").write_text("from,to,cost\nHere,There,1\n")
+    with pytest.raises(CostError, match="no line names a state of the model"):
+        lsmdp.read_edge_costs(tmp_path / "tolls.csv", rest)
+    (tmp_path / "tolls.csv").write_text("from,to,cost\ngone,there,1\n")
+    assert lsmdp.read_edge_costs(tmp_path / "tolls.csv", rest).nnz == 0

@@ -107,6 +107,10 @@ class TestAnswers:
         assert one.answer(said(cost=[9, 0.1, 0.2, 0.3])) == other.answer(said(cost=[0.1, 0.2, 0.3]))
         assert one.answer(said(cost={"gone": 0, "a": 1, "b": 0, "c": 0})) == other.answer(said(cost=[1, 0, 0]))
         assert one.refused == 0
+        lax = Loop.of(lmdp, lsmdp.FollowTheLeader(), start="b", missing=0.5)
+        answer = lax.answer(said(cost={"A": 1, "B": 0}))  # nothing but strangers: the names are wrong
+        assert answer is not None
+        assert 'there is a cost for "A", which is no state of the model' in answer["error"]
 
     @pytest.mark.parametrize("line", [b"", b"\n", b"  \t\r\n"])
     def test_blank_lines_count_as_lines_only(self, line: bytes) -> None:

@@ -291,6 +291,18 @@ class TestRefusals:
         assert not list(tmp_path.iterdir())
 
 
+def test_a_learner_of_your_own_may_mean_otherwise_by_t(tmp_path: Path) -> None:
+    class Clocks(NamedTuple):
+        t: Any
+
+    class Mine(lsmdp.Passive):
+        def init(self, lmdp: lsmdp.LMDP) -> Any:
+            return Clocks(np.zeros(lmdp.n))
+
+    lsmdp.save(tmp_path / "file", lsmdp.ring(3), Mine(), Clocks(np.arange(3.0)))
+    assert lsmdp.load(tmp_path / "file", lsmdp.ring(3), Mine()).t.tolist() == [0.0, 1.0, 2.0]
+
+
 class TestFiles:
     def test_two_processes_do_not_share_a_file(self, worked: Worked) -> None:
         first = Memory(worked.path, worked.lmdp, worked.learner)

@@ -280,7 +280,7 @@ class LMDP:
         state costs c and the edge costs together, with extra(x) = -T log Z(x) (tilting.py has the derivation). The
         extra cost lies between the least and the mean edge cost of x under P.
         """
-        P, extra = tilted(self.P, as_edge_costs(costs, self.P), self.temperature)
+        P, extra = tilted(self.P, as_edge_costs(costs, self.P, self.labels), self.temperature, self.labels)
         return self._with_kernel(P), as_cost(extra, self.n)
 
     def _with_kernel(self, P: CSR) -> LMDP:

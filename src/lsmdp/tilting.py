@@ -17,15 +17,17 @@ smallest float (about e^-708) is beyond us, and refused.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from lsmdp.arrays import CSR, Floats, like
+from lsmdp.arrays import CSR, Floats, like, name_state
 from lsmdp.errors import CostError
 
 TINIEST = float(np.finfo(np.float64).tiny)
 
 
-def tilted(P: CSR, costs: Floats, temperature: float) -> tuple[CSR, Floats]:
+def tilted(P: CSR, costs: Floats, temperature: float, labels: Sequence[str] | None = None) -> tuple[CSR, Floats]:
     """P' and -T log Z for one cost per entry of P."""
     rows = P.indptr[:-1]
     entries = np.diff(P.indptr)
@@ -39,10 +41,10 @@ def tilted(P: CSR, costs: Floats, temperature: float) -> tuple[CSR, Floats]:
     chances = weights / np.repeat(total, entries)
     if (lost := np.flatnonzero(chances < TINIEST)).size:
         at = int(lost[0])
-        x, y = int(np.searchsorted(P.indptr, at, side="right")) - 1, int(P.indices[at])
+        x = name_state(int(np.searchsorted(P.indptr, at, side="right")) - 1, labels)
         raise CostError(
-            f"the move from state {x} to state {y} costs {costs[at]:.6g}, so much more than others from there that its "
-            f"chance would be below 1e-308 at temperature {temperature:g} ({lost.size} such moves). Lower the cost, "
-            "raise the temperature, or take the move out of P."
+            f"the move from {x} to {name_state(int(P.indices[at]), labels)} costs {costs[at]:.6g}, so much more than "
+            f"others from there that its chance would be below 1e-308 at temperature {temperature:g} ({lost.size} such "
+            "moves). Lower the cost, raise the temperature, or take the move out of P."
         )
     return like(P, chances), least - temperature * (top + np.log(total))
