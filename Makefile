@@ -9,7 +9,7 @@ PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test browser lint bench bench-full rates clean
+.PHONY: help demo test browser lint docs bench bench-full rates clean
 
 help: ## show this list
 	@echo 'lsmdp: linearly solvable MDPs. Commands (PYTHON=/path/to/python3 chooses the interpreter):'
@@ -34,6 +34,10 @@ lint: $(VENV)/.developing ## style (ruff check, ruff format) and types (mypy --s
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m mypy
 
+docs: $(VENV)/.developing ## build the manual into build/docs, a site that works from disk
+	@$(RUN) -m sphinx -q -W --keep-going -b html -d build/doctrees docs build/docs
+	@echo "The manual is in build/docs/index.html"
+
 bench: $(VENV)/.developing ## time lsmdp against its peers (15 minutes) and write docs/performance.md
 	@$(RUN) -m benchmarks
 
@@ -45,7 +49,7 @@ rates: $(VENV)/.installed ## how fast regret grows: 240 games, up to 20 minutes,
 
 clean: ## remove .venv and everything else that can be made again
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src tests benchmarks cases -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp is written after its install has succeeded, so an interrupted one starts again, and nothing is
 # installed twice until pyproject.toml changes.
