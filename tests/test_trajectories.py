@@ -281,6 +281,17 @@ def test_times_beyond_signed_integers_keep_their_order() -> None:
     assert found.starts.tolist() == [0, 1, 3]
 
 
+@pytest.mark.parametrize("zone", ["", "Z"])
+def test_nanoseconds(tmp_path: Path, zone: str) -> None:
+    seconds = ("00.000000002", "00.000000001", "01", "00.5")
+    rows = [f"a,2012-03-01 08:05:{second}{zone},{state}" for second, state in zip(seconds, "xyzw", strict=True)]
+    (tmp_path / "log.csv").write_text("\n".join(["entity,time,state", *rows]))
+    found = read_log(tmp_path / "log.csv", gap=0.5)
+    assert [found.states[state] for state in found.visits] == ["y", "x", "w", "z"]
+    assert found.starts.tolist() == [0, 4]
+    assert read_log(tmp_path / "log.csv", gap=0.49).starts.tolist() == [0, 2, 3, 4]
+
+
 def test_a_name_may_be_a_number_of_any_length() -> None:
     assert read_log([["9" * 5000, "10", "9"]]).states == ("10", "9", "9" * 5000)
 

@@ -225,13 +225,14 @@ def _parsed(text: Any, place: Place) -> Any:
     """Text as whole numbers, as numbers, or as ISO 8601, whichever all of it is."""
     import pyarrow as pa
 
-    for kind in (pa.int64(), pa.float64(), pa.timestamp("us"), pa.timestamp("us", tz="UTC")):
+    dates = [pa.timestamp(unit, tz) for unit in ("us", "ns") for tz in (None, "UTC")]  # most years fit into us only
+    for kind in (pa.int64(), pa.float64(), *dates):
         try:
             return text.cast(kind)
         except pa.ArrowInvalid:
             continue
     for row, cell in enumerate(text.to_pylist()):
-        for kind in (pa.float64(), pa.timestamp("us"), pa.timestamp("us", tz="UTC")):
+        for kind in (pa.float64(), *dates):
             try:
                 pa.array([cell]).cast(kind)
                 break
