@@ -323,6 +323,15 @@ def test_bad_arguments_are_named(tmp_path: Path) -> None:
 
 
 class TestCommand:
+    def test_where_no_state_is_entered_again_only_jumps_help(self, run: Run, tmp_path: Path) -> None:
+        (tmp_path / "log.jsonl").write_text('["a", "b", "c"]\n["a", "c"]\n')
+        result = run("fit", tmp_path / "log.jsonl", "--out", tmp_path / "kernel.npz")
+        assert "P needs a next state from everywhere. Let every state jump" in result.stderr
+        note = result.stderr.splitlines()[-1]
+        assert note.endswith("--teleport 0.01")
+        assert run(*shlex.split(note.removeprefix("Ready to paste: "))[1:]).exit_code == 0
+        assert lsmdp.read_model(tmp_path / "kernel.npz").n == 3
+
     def test_the_kernel_is_read_by_every_command_with_labels_and_positions(self, run: Run, tmp_path: Path) -> None:
         write_csv(tmp_path / "log.csv")
         (tmp_path / "stops.csv").write_text("state,x,y\nwork,1,2.5\nhome,0,0\nshop,3,1\npark,9,9\n")

@@ -65,8 +65,9 @@ def fit(
                 lazy=lazy,
             )
         except ModelError as refused:
-            if "--largest-class" in str(refused) and not (largest_class or teleport):
-                refused.add_note(f"Ready to paste: {command_line(context, 'fit', largest_class=True)}")
+            if "--teleport" in str(refused) and not (largest_class or teleport):
+                way = {"largest_class": True} if "--largest-class" in str(refused) else {"teleport": 0.01}
+                refused.add_note(f"Ready to paste: {command_line(context, 'fit', **way)}")
             raise
         write_model(found.lmdp, out)
         if as_json:

@@ -26,6 +26,7 @@ import numpy as np
 from scipy import sparse
 
 from lsmdp.arrays import CSR, Floats, Ints, name_state
+from lsmdp.chain import largest_class
 from lsmdp.errors import ModelError, SpecError
 from lsmdp.makers import Repairs, from_counts
 from lsmdp.model import LMDP, as_labels
@@ -145,7 +146,7 @@ def fit(
     stuck = np.diff(counts.indptr) == 0
     dead, unseen = np.flatnonzero(stuck & visited), np.flatnonzero(~visited)
     if not (repairs.get("largest_class") or repairs.get("teleport")):
-        _require_ways_on(dead, unseen, found.states)
+        _require_ways_on(dead, unseen, found.states, counts)
     model = from_counts(counts, smoothing, found.states, **repairs)
     chances = _chances(counts, smoothing)
     leaves = np.asarray(counts.sum(axis=1)).ravel()
@@ -219,7 +220,7 @@ def _hold_out(x: Ints, y: Ints, of: Ints, n: int, smoothing: float, share: float
     )
 
 
-def _require_ways_on(dead: Ints, unseen: Ints, states: Sequence[str]) -> None:
+def _require_ways_on(dead: Ints, unseen: Ints, states: Sequence[str], counts: CSR) -> None:
     facts = []
     for group, what in ((dead, "visited but never left, as at the end of a track"), (unseen, "never visited")):
         if group.size:
@@ -229,10 +230,10 @@ def _require_ways_on(dead: Ints, unseen: Ints, states: Sequence[str]) -> None:
                 f"{group.size:,} of {len(states):,} states {'is' if group.size == 1 else 'are'} {what} ({names}{more})"
             )
     if facts:
-        raise ModelError(
-            f"{'; '.join(facts)}. P needs a next state from everywhere. Drop such states with largest_class=True "
-            "(--largest-class), or let every state jump anywhere now and then with teleport=0.01 (--teleport 0.01)."
-        )
+        inner = largest_class(counts)
+        drop = "drop such states with largest_class=True (--largest-class), or " if counts[inner][:, inner].nnz else ""
+        way = f"{drop}let every state jump anywhere now and then with teleport=0.01 (--teleport 0.01)."
+        raise ModelError(f"{'; '.join(facts)}. P needs a next state from everywhere. {way[0].upper()}{way[1:]}")
 
 
 def _listed(names: Sequence[str]) -> str:
