@@ -216,6 +216,24 @@ class TestHeldOut:
         assert np.abs(found.lmdp.P.toarray() - P).max() < 0.08  # 4 / (2 sqrt(1000 moves a state)), and some are rarer
 
 
+@pytest.mark.parametrize(
+    ("chances", "least", "most"),
+    [(np.ones(7), 0.0, 0.045), (10.0 ** -np.arange(7), -0.025, 0.0), (np.array([94.0, *[1.0] * 6]), -0.025, 0.0)],
+)
+def test_what_the_default_smoothing_gains(chances: Any, least: float, most: float) -> None:
+    """Against none, in the expected log P(y|x) of a move inside the support: the bounds that the module states."""
+    p = chances / chances.sum()
+    for moves in (3, 10, 20, 100):
+        C = np.random.default_rng(0).multinomial(moves, p, size=2000)
+        inside = np.where(C > 0, p, 0.0)
+        raised = np.where(C > 0, C + SMOOTHING, 1.0)
+        totals = C.sum(axis=1) + SMOOTHING * (C > 0).sum(axis=1)
+        gains = (inside * np.log(raised / totals[:, np.newaxis] * moves / np.where(C > 0, C, 1.0))).sum(axis=1)
+        mass = inside.sum() / 2000
+        error = 4.0 * gains.std() / math.sqrt(2000) / mass  # four standard errors
+        assert least - error <= gains.mean() / mass <= most + error
+
+
 BAD_TABLES = {
     "no column": ("entity,when,state\na,1,x\n", 'there is no column "time" among entity, when, state'),
     "no record": ("entity,time,state\n", "the log has no record"),
