@@ -44,7 +44,7 @@ bench: $(VENV)/.developing ## time lsmdp against its peers (15 minutes) and writ
 bench-full: $(VENV)/.developing ## the same with the cases that take long
 	@$(RUN) -m benchmarks --full
 
-rates: $(VENV)/.installed ## how fast regret grows: 240 games, up to 20 minutes, the page is runs/rates/report.html
+rates: $(VENV)/.installed ## how fast regret grows: 240 games in a few minutes, the page is runs/rates/report.html
 	@$(VENV)/bin/lsmdp sweep experiments/rates.toml --out runs/rates
 
 clean: ## remove .venv and everything else that can be made again

@@ -4,11 +4,17 @@ The peer is what a careful user would write for a Perron pair of diag(e^{-c}) P 
 In policy coordinates at v, A = diag(e^{-(r - min r)}) Q_v has its largest row sum 1, and Noda's iteration solves
 ((1 + eps) I - A) u = 1 and sets v <- v - log u; it is positive and globally convergent. Each step factors anew with
 SuperLU (ordering: minimum degree on A' + A, which fills least here). Both stop at the same certified gap.
-The peer is given up after PATIENCE seconds.
+
+The peer runs in a process of its own (``python -m benchmarks.cold SIDE``), which may take PATIENCE seconds and
+the share MEMORY of all memory; where it ends before the certificate is met, the table says why.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,19 +31,25 @@ from lsmdp import kernels
 
 TOL = 1e-9
 STEPS = 60
-PATIENCE = 60.0
+PATIENCE = 600.0
+MEMORY = 0.7
 SHIFT = 1e-13  # keeps the matrix off singularity once the ratios agree
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def noda(lmdp: lsmdp.LMDP, c: Array, tol: float, seconds: float) -> tuple[float, int]:
-    """(gap, steps) of Noda's iteration with sparse LU from v = 0, given up after so many seconds."""
-    P, n, began = lmdp.P, lmdp.n, time.perf_counter()
+def costs(side: int) -> Array:
+    """I.i.d. costs of a square grid."""
+    return np.random.default_rng(0).uniform(0.0, 1.0, side * side)
+
+
+def noda(lmdp: lsmdp.LMDP, c: Array, tol: float) -> tuple[float, int]:
+    """(gap, steps) of Noda's iteration with sparse LU from v = 0."""
+    P, n = lmdp.P, lmdp.n
     v = np.zeros(n)
     for step in range(STEPS):
         r, lo, hi = kernels.residual(P, c, v, 1.0)
-        if hi - lo <= tol or time.perf_counter() - began > seconds:
+        if hi - lo <= tol:
             return hi - lo, step
         weights = kernels.policy_weights(P, v) * np.repeat(np.exp(r.min() - r), np.diff(P.indptr))
         A = sparse.csr_array((weights, P.indices, P.indptr), shape=P.shape)
@@ -48,6 +60,41 @@ def noda(lmdp: lsmdp.LMDP, c: Array, tol: float, seconds: float) -> tuple[float,
             v = v - np.log(u / u.max())
         v -= v.min()
     return hi - lo, STEPS
+
+
+def child(side: int) -> None:
+    """The peer alone, within its memory: a line of JSON."""
+    import resource
+
+    most = int(MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    c = costs(side)
+    noda(lsmdp.grid(9, 9), c[:81], TOL)  # compiled
+    P = lsmdp.grid(side, side).P
+    try:
+        seconds, (gap, steps) = timed(lambda: noda(lsmdp.LMDP(P), c, TOL))
+    except MemoryError:
+        print(json.dumps({"why": "out of memory"}))
+    else:
+        print(json.dumps({"seconds": seconds, "gap": gap, "steps": steps, "why": ""}))
+
+
+def peer(side: int) -> tuple[float, dict[str, Any]]:
+    """Seconds of the peer, and what it has found or why not."""
+    began = time.perf_counter()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks.cold", str(side)],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return PATIENCE, {"why": f"{PATIENCE:.0f} s were not enough"}
+    line = done.stdout.strip()
+    found: dict[str, Any] = json.loads(line) if line else {"why": f"ended with {done.returncode}: out of memory?"}
+    return float(found.get("seconds", time.perf_counter() - began)), found
 
 
 @dataclass(frozen=True)
@@ -64,19 +111,19 @@ HEADINGS = ("case", "span of v", "s", "P @ x", "steps", "gap", "splu + Noda s", 
 
 def measure(name: str, blocks: Blocks) -> dict[str, Any]:
     """One grid: ours from a model that knows nothing yet, and the peer; medians of the turns."""
-    side = CASES[name].side
-    c = np.random.default_rng(0).uniform(0.0, 1.0, side * side)
+    side, few = CASES[name].side, Blocks(1, 1) if CASES[name].full else blocks
+    c = costs(side)
     lsmdp.solve(lsmdp.grid(9, 9), c[:81], solver=lsmdp.Direct())  # no turn pays for the compiler
     x, P = np.ones(side * side), lsmdp.grid(side, side).P
-    seconds, answers = blocks.run(
+    seconds, answers = few.run(
         {
             "product": lambda: repeated(lambda: P @ x),
             "lsmdp": lambda: timed(lambda: lsmdp.solve(lsmdp.LMDP(P), c, tol=TOL, throw=False)),
-            "noda": lambda: timed(lambda: noda(lsmdp.LMDP(P), c, TOL, PATIENCE)),
+            "noda": lambda: peer(side),
         }
     )
-    solution, (gap, steps) = answers["lsmdp"], answers["noda"]
-    ours, peer = seconds["lsmdp"], seconds["noda"]
+    solution, found = answers["lsmdp"], answers["noda"]
+    ours, theirs = seconds["lsmdp"], seconds["noda"]
     return {
         "case": name,
         "value_span": solution.value_span,
@@ -86,15 +133,29 @@ def measure(name: str, blocks: Blocks) -> dict[str, Any]:
             "steps": solution.iterations,
             "gap": solution.gap,
             "solver": solution.solver,
+            "story": list(solution.story),
         },
-        "noda": {"seconds": peer, "steps": steps, "gap": gap, "met": gap <= TOL, "times_lsmdp": peer / ours},
+        "noda": {
+            "seconds": theirs,
+            "steps": found.get("steps"),
+            "gap": found.get("gap"),
+            "met": found.get("gap", np.inf) <= TOL,
+            "why": found["why"],
+            "times_lsmdp": theirs / ours,
+        },
         "counts": solution.certified,
     }
 
 
 def cells(record: dict[str, Any]) -> list[str]:
     """A line of the table."""
-    ours, peer = record["lsmdp"], record["noda"]
+    ours, other = record["lsmdp"], record["noda"]
+    more = "> " if other["why"] else ""
+    found = (
+        [other["why"], "-"]
+        if other["why"]
+        else [str(other["steps"]), f"{other['gap']:.0e}{'' if other['met'] else ' !'}"]
+    )
     return [
         record["case"],
         f"{record['value_span']:.0f}",
@@ -102,10 +163,9 @@ def cells(record: dict[str, Any]) -> list[str]:
         f"{ours['products']:,.0f}",
         f"{ours['steps']}",
         f"{ours['gap']:.0e}",
-        f"{peer['seconds']:.3g}",
-        f"{peer['steps']}",
-        f"{peer['gap']:.0e}" if peer["met"] else f"{peer['gap']:.0e} !",
-        f"{peer['times_lsmdp']:.1f}",
+        f"{more}{other['seconds']:.3g}",
+        *found,
+        f"{more}{other['times_lsmdp']:.1f}",
     ]
 
 
@@ -117,3 +177,7 @@ def table(records: Iterable[dict[str, Any]]) -> Table:
     for record in records:
         out.add_row(*cells(record))
     return out
+
+
+if __name__ == "__main__":
+    child(int(sys.argv[1]))

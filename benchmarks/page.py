@@ -30,7 +30,8 @@ Follow the leader with gap_t <= 10^-3/t, from round 1000 on, and `track` where t
 products a round for learning alone, renewed factors included; *with books* is the median of whole rounds with exact
 losses, laws and divergences; *steps* are the solver's own; *renewals* are rounds after which it kept another factor;
 *certified* are the rounds whose certificate, evaluated again by other code, is narrow enough (for `track`: whose
-bounds hold), and a case counts only if all are; *memory* is the growth of the process, in units of the CSR of P.
+bounds hold), and a case counts only if all are. Memory at the peak of some rounds of a model like new, in units of the
+CSR of P: *factor* is the factor with the room that it takes to make it, *rest* is all else.
 Peers: products a round (times lsmdp's mean, rounds that met the certificate of those played): `eigs` is scipy's, with
 the last vector and the loosest tolerance that meets the certificate; `power` is the power method in numpy and scipy.
 """,

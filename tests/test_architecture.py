@@ -24,6 +24,7 @@ ORDER = (
     "parts",
     "kernels",
     "passes",
+    "updates",
     "small",
     "dissection",
     "elimination",

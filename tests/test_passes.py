@@ -22,9 +22,9 @@ def test_a_round_of_play(span: float) -> None:
     lmdp, rng = random_graph(40, 5, seed=1), np.random.default_rng(0)
     u, law = rng.uniform(0, span, 40), rng.dirichlet(np.ones(40))
     law[3] = 0.0
-    assert passes.flow(lmdp.P, u).flat is (span < kernels.FLAT)
+    assert kernels.flow(lmdp.P, u).flat is (span < kernels.FLAT)
     P, Q = lmdp.P.toarray(), matrix(lmdp, u)
-    kl, after = passes.play(lmdp.P, u, law)
+    kl, after = passes.play(lmdp.P, kernels.flow(lmdp.P, u), law)
     expected = np.where(Q > 0, Q * np.log(np.where(Q > 0, Q, 1) / np.where(P > 0, P, 1)), 0).sum(axis=1)
     np.testing.assert_allclose(kl, expected, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(after, law @ Q, rtol=1e-12, atol=1e-15)
@@ -37,7 +37,7 @@ def test_a_change_of_policy(span: float, distance: float) -> None:
     u = rng.uniform(0, span, 40)
     other = u + distance * rng.uniform(0, 1, 40)
     Q, R = matrix(lmdp, u), matrix(lmdp, other)
-    kl, change = passes.divergence(lmdp.P, u, other)
+    kl, change = passes.divergence(lmdp.P, kernels.flow(lmdp.P, u), kernels.flow(lmdp.P, other))
     both = (Q > 0) & (R > 0)
     expected = np.where(both, Q * np.log(np.where(both, Q, 1) / np.where(both, R, 1)), 0).sum(axis=1)
     np.testing.assert_allclose(kl, expected, rtol=1e-9, atol=1e-13)  # the expected value has lost digits, not the other
@@ -47,7 +47,7 @@ def test_a_change_of_policy(span: float, distance: float) -> None:
 def test_the_law_of_a_reversible_chain() -> None:
     lmdp, u = grid(5, 6), np.random.default_rng(2).uniform(0, 4, 30)
     assert lmdp.reversible_law is not None
-    mu = passes.balanced_law(passes.flow(lmdp.P, u), lmdp.reversible_law)
+    mu = passes.balanced_law(kernels.flow(lmdp.P, u), lmdp.reversible_law)
     np.testing.assert_allclose(mu @ matrix(lmdp, u), mu, rtol=1e-12)
 
 
@@ -61,9 +61,14 @@ def test_bits_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyP
         with ThreadPoolExecutor(workers) as pool:
             monkeypatch.setattr(parts, "_threads", lambda pool=pool: pool)
             for v in (u, 100 * u):  # flat and steep
-                r, lo, hi = kernels.residual(lmdp.P, c, v, 1.0)
+                (r, lo, hi), of = kernels.residual(lmdp.P, c, v, 1.0), kernels.flow(lmdp.P, v)
                 found.append(
-                    [r, np.array([lo, hi]), *passes.play(lmdp.P, v, law), *passes.divergence(lmdp.P, v, v + c)]
+                    [
+                        r,
+                        np.array([lo, hi]),
+                        *passes.play(lmdp.P, of, law),
+                        *passes.divergence(lmdp.P, of, kernels.flow(lmdp.P, v + c)),
+                    ]
                 )
     for one, other in zip(found, found[2:], strict=False):
         for a, b in zip(one, other, strict=True):
@@ -82,10 +87,10 @@ def test_parts_cover_all_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_parts_agree_with_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     lmdp, rng = random_graph(500, 5), np.random.default_rng(3)
     u, law = rng.uniform(0, 4, 500), rng.dirichlet(np.ones(500))
-    whole = passes.play(lmdp.P, u, law)
+    whole = passes.play(lmdp.P, kernels.flow(lmdp.P, u), law)
     for module in (parts, passes):
         monkeypatch.setattr(module, "LARGE", 1)
-    for one, other in zip(passes.play(lmdp.P, u, law), whole, strict=True):
+    for one, other in zip(passes.play(lmdp.P, kernels.flow(lmdp.P, u), law), whole, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-14)
 
 

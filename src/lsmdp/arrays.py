@@ -196,7 +196,8 @@ def _as_vector(values: Any, n: int, what: str) -> Floats:
         raise CostError(f"{what} is not a vector: its parts differ in length. Give one number per state.") from None
     if given.dtype.kind not in "buif":
         raise CostError(f"{what} holds {given.dtype} values. Give one real number per state, with .astype(float).")
-    vector = np.array(given, dtype=np.float64, ndmin=1)
+    fixed = given.dtype == np.float64 and given.base is None and not given.flags.writeable  # nobody can change it
+    vector = given if fixed else np.array(given, dtype=np.float64, ndmin=1)
     if vector.shape != (n,):
         shape = " x ".join(map(str, vector.shape))
         raise CostError(f"{what} has {shape} values, but the model has {n} states. Give one number per state.")

@@ -28,7 +28,7 @@ Indices = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 GATHERING = 20.0  # products that it takes to gather a number and to keep it
 MEMORY_SHARE = 0.25
-BYTES = 24  # an entry: in two factors, with a share of the workspace and of the zeros of merged blocks
+BYTES = 16  # of an entry in two factors, at least: the zeros of merged blocks and the workspace come on top
 LEAF = 12  # parts of at most this many states are not cut again
 MERGED = ((4, 0.5), (8, 0.3), (48, 0.1), (1 << 30, 0.05))  # blocks this wide may hold this share of zeros
 
@@ -86,6 +86,11 @@ class Plan:
         widest = int((np.diff(self.blocks.first) + np.diff(self.blocks.starts)).max())
         return self.stack + 2 * widest * (widest + 1)
 
+    @property
+    def bytes(self) -> int:
+        """What two factors take while they are made."""
+        return BYTES * self.stored + 8 * self.workspace
+
     @cached_property
     def inverse(self) -> Indices:
         """inverse[x] = when state x is removed."""
@@ -122,13 +127,14 @@ def room() -> int:
 def plan(P: CSR, limit: int | None = None) -> Plan:
     """Find a good order of elimination for the pattern of P and count its fill, up to ``limit`` entries.
 
-    Without a limit: as many as two factors and the work on them can have in :func:`room`.
+    Without a limit: as many as two factors and the room to make them can have in :func:`room`. What would take more
+    is counted, but never begun.
     """
-    if limit is None:
-        limit = room() // BYTES
     symmetric = _symmetric_pattern(P)
     order = _dissect(symmetric.indptr, symmetric.indices, LEAF)
-    return _analyse(P, symmetric, order, limit)
+    found = _analyse(P, symmetric, order, room() // BYTES if limit is None else limit)
+    fits = limit is not None or found.bytes <= room()
+    return found if fits else Plan(P, order, None, found.flops, None, 0)
 
 
 def _inverse(order: Indices) -> Indices:

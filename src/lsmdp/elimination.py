@@ -355,11 +355,20 @@ def _spread(blocks: Any, shares: Any, out_starts: Any, columns: Any, lower: Any)
             out_starts[k + 1] = at
 
 
+@njit(cache=True, error_model="numpy")
+def _tallest(starts: Any) -> Any:
+    """Rows of a rectangle, at most."""
+    most = np.int64(0)
+    for s in range(starts.size - 1):
+        most = max(most, starts[s + 1] - starts[s])
+    return most
+
+
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def forward(blocks: Any, shares: Any, b: Any) -> None:
     """b <- (I - L)^{-1} b in place, in the order of elimination: each removed state hands its load on."""
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
-    load = np.empty(b.size)
+    load = np.empty(_tallest(starts))
     one, four = np.uint64(1), np.uint64(4)  # unsigned: no check for indices from the end
     for s in range(first.size - 1):
         begin, end, row = np.uint64(first[s]), np.uint64(first[s + 1]), np.uint64(starts[s])
@@ -398,7 +407,7 @@ def backward(blocks: Any, shares: Any, x: Any, largest: Any) -> None:
     All of x is scaled down whenever an entry exceeds ``largest``.
     """
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
-    reached = np.empty(x.size)
+    reached = np.empty(_tallest(starts))
     one, four = np.uint64(1), np.uint64(4)
     for s in range(first.size - 2, -1, -1):
         begin, end, row = np.uint64(first[s]), np.uint64(first[s + 1]), np.uint64(starts[s])

@@ -109,11 +109,15 @@ class Tally(NamedTuple):
         return _tally(sums)
 
 
+def next_mark(t: int) -> int:
+    """The first of the rounds 1, 2, 5, 10, 20, 50, ... that is not before t: where a run is looked at along the way."""
+    power: int = 10 ** (len(str(t)) - 1)
+    return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= t)
+
+
 def is_mark(t: int) -> bool:
-    """Whether round t is one of 1, 2, 5, 10, 20, 50, ...: where a run is looked at along the way."""
-    while t % 10 == 0 and t > 0:
-        t //= 10
-    return t in (1, 2, 5)
+    """Whether round t is one of those."""
+    return next_mark(t) == t
 
 
 @dataclass
@@ -162,12 +166,11 @@ class Table:
 
     def play_all(self, costs: Floats) -> list[list[Block]]:
         """The next rounds, one for each row of costs: blocks of rounds, for all learners."""
-        self.seen.observe_all(costs)  # which checks all of them, before anything has changed
+        seen = self.seen.observe_all(costs)  # which checks all of them, before anything has changed
         played, done = [], 0
         while done < len(costs):
-            end = next((t for t in range(self.t + 1, self.t + len(costs) - done) if is_mark(t)), None)
-            part = costs[done:] if end is None else costs[done : done + end - self.t]
-            self.seen = self.seen.observe_all(part)
+            part = costs[done : done + next_mark(self.t + 1) - self.t]
+            self.seen = seen if len(part) == len(costs) else self.seen.observe_all(part)
             blocks = [seat.play_all(self.t + 1, part) for seat in self.seats]
             self.t, done = self.t + len(part), done + len(part)
             self.tallies = [tally.add_all(block) for tally, block in zip(self.tallies, blocks, strict=True)]
@@ -251,7 +254,7 @@ def play(
 ) -> Run:
     """Play the costs to their end with all learners side by side; ``watch`` is shown each round.
 
-    A small model takes its costs, and ``watch`` its rounds, some hundreds at a time.
+    A small model takes its costs, and ``watch`` its rounds, some hundreds or thousands at a time.
     """
     players = learners if isinstance(learners, Sequence) else [learners]
     table = Table.lay(lmdp, players, start=start, sample=sample, seed=seed)
@@ -270,7 +273,7 @@ def play(
 
 
 def stretches(costs: Iterable[Floats], n: int, t: int = 1) -> Iterator[Floats]:
-    """The costs of round t and on, some thousands of numbers at a time: arrays of one or more rounds x n."""
+    """The costs of round t and on, some ten thousand numbers at a time: arrays of one or more rounds x n."""
     if isinstance(costs, Costs):
         yield from costs.blocks_from(t)
         return

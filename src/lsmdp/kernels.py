@@ -15,9 +15,11 @@ the row and s = sum_y P(x,y) exp(-(v(y) - m)/T): each exponent d = (v(y) - m)/T 
 most 2e (1 ulp), the product e and the sum (k - 1)e, so that s is off by the factor 1 + (k + 2)e + 2e E[d], where
 E[d] <= -log s is the mean of d under the weights P exp(-d)/s (their relative entropy to P is -E[d] - log s >= 0).
 Together with the logarithm, the product by T, a row of P that sums to 1 only within 2ke, and the three last
-additions:
+additions, which are m - v(x), then b(x) = m - v(x) - T log s, then c(x) + b(x),
 
-    |error of r(x)| <= e [ T (3k + 2 + 5 log(1/s)) + |m - v(x)| + |c(x) + m - v(x)| + |r(x)| ].
+    |error of r(x)| <= e [ T (3k + 2 + 5 log(1/s)) + |m - v(x)| + |b(x)| + |r(x)| ].
+
+All but c is a matter of v alone (a :class:`Flow`), and serves any cost again with the same bits.
 
 Nothing here asks m to be the smallest value of the row, so the bound holds for m = min v too. The loop uses 2e in place
 of e, which also covers the products of errors and an exp of 3 ulp. Numbers below 1e-308 have
@@ -41,6 +43,7 @@ Arrays = tuple[Any, Any, Any]
 ROWS = 256  # sums that wait for their logarithms
 NORMAL = 2.3e-308  # smallest number of full precision
 FLAT = 100.0  # span of u up to which one scale serves all rows; the price is a rounding error of 5 FLAT eps
+FLAT_SINGLE = 80.0  # the same in single precision
 BLOCK = 10  # power steps between two looks at the contraction
 SMALLEST = 1e-120  # power steps stop at an entry of z below this; two steps lose at most 130 decades (power.py)
 
@@ -55,41 +58,67 @@ def exponentials_of(P: CSR, v: Floats, temperature: float = 1.0) -> tuple[float,
     """(min v, e^{(min v - v)/T}) where v is flat; else an empty array, from which a loop knows to scale each row."""
     v = read_only(v.view())
     low, high = extremes(v)
+    return low, exponentials_from(P, v, low, high, temperature)
+
+
+def exponentials_from(P: CSR, v: Floats, low: float, high: float, temperature: float, *, single: bool = False) -> Any:
+    """The same for a v whose extremes are known; in single precision where that is wanted and there is room for it."""
     if not high - low <= FLAT * temperature:
-        return low, np.empty(0)
-    w = np.empty(v.size)
+        return np.empty(0)
+    single = single and high - low <= FLAT_SINGLE * temperature
+    w, v = np.empty(v.size, dtype=np.float32 if single else np.float64), read_only(v.view())
     in_parts(P.nnz, v.size, lambda _, first, last: _weights(v, low, temperature, w, first, last))
-    return low, w
+    return w
+
+
+class Flow(NamedTuple):
+    """What is known of v alone: w = e^{(min v - v)/T}, s = P w and log s; w and s are empty where v is not flat."""
+
+    v: Floats
+    temperature: float
+    low: float
+    w: Floats
+    s: Floats
+    logs: Floats
+
+    @property
+    def flat(self) -> bool:
+        """Whether one scale serves all rows."""
+        return self.w.size > 0
+
+    @property
+    def base(self) -> Floats:
+        """Bv - v for the cost 0."""
+        return np.asarray((self.low - self.v) - self.temperature * self.logs)
+
+
+def flow(P: CSR, v: Floats, temperature: float = 1.0) -> Flow:
+    """One pass over P: everything about v that the passes of a round share."""
+    return _certificate(P, np.empty(0), v, temperature, np.empty(0), keep=True)[0]
 
 
 def residual(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Floats, float, float]:
     """r = Bv - v with bounds (lo, hi) on all of its entries, the rounding of this very computation included."""
     r = np.empty(v.size)
-    lo, hi, _ = _certificate(P, c, v, temperature, r, r)
+    _, lo, hi = _certificate(P, c, v, temperature, r, keep=False)
     return r, lo, hi
 
 
-class Evaluation(NamedTuple):
-    """What a certificate computes of v alone: e^{(min v - v)/T}, empty where v is not flat, and Bv - v for c = 0."""
-
-    w: Floats
-    base: Floats
-
-
-def evaluate(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Evaluation, float, float]:
+def evaluate(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Flow, float, float]:
     """The bounds of ``residual``, with what the next residual of the same v can use."""
-    base = np.empty(v.size)
-    lo, hi, w = _certificate(P, c, v, temperature, np.empty(v.size), base)
-    return Evaluation(w, base), lo, hi
+    return _certificate(P, c, v, temperature, np.empty(0), keep=True)
 
 
 def _certificate(
-    P: CSR, c: Floats, v: Floats, temperature: float, r: Floats, base: Floats
-) -> tuple[float, float, Floats]:
+    P: CSR, c: Floats, v: Floats, temperature: float, r: Floats, *, keep: bool
+) -> tuple[Flow, float, float]:
+    """With ``keep``, all of the flow; without a cost, no bounds."""
     low, w = exponentials_of(P, v, temperature)
-    given = (*rows(P), read_only(c.view()), read_only(v.view()), low, w, temperature, EPS, base, r)
+    s, logs = np.empty(v.size if keep and w.size else 0), np.empty(v.size if keep else 0)
+    given = (*rows(P), read_only(c.view()), read_only(v.view()), low, w, temperature, EPS, r, s, logs)
     bounds = in_parts(P.nnz, v.size, lambda _, first, last: _residual(*given, first, last))
-    return min(lo for lo, _ in bounds), max(hi for _, hi in bounds), w
+    flow = Flow(read_only(v.view()) if v.flags.writeable else v, temperature, low, w, s, logs)
+    return flow, min(lo for lo, _ in bounds), max(hi for _, hi in bounds)
 
 
 def policy_weights(P: CSR, u: Floats) -> Floats:
@@ -162,21 +191,21 @@ def enclose(
     c: float, step: float, s: float, surprise: float, temperature: float, entries: Any, eps: float
 ) -> tuple[float, float]:
     """One entry of r and the bound on its rounding; step = m - v(x), surprise = -log s."""
-    value = (c + step) + temperature * surprise  # eq:bellman_V
-    error = eps * (temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(c + step) + abs(value))
+    base = step + temperature * surprise
+    value = c + base  # eq:bellman_V
+    error = eps * (temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(base) + abs(value))
     return value, error + temperature * entries * (1e-300 / min(s, 1e-290) * 1e-23)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _weights(v: Any, low: float, temperature: float, w: Any, first: int, last: int) -> None:
-    d, out, spare = np.zeros(ROWS), np.empty(ROWS), np.empty((2, ROWS))
+    d, spare = np.empty(ROWS), np.empty((2, ROWS))
     for start in range(first, last, ROWS):
-        size = min(ROWS, last - start)
-        for k in range(size):
-            d[k] = (v[start + k] - low) / temperature
-        exponentials(d, out, spare)
-        for k in range(size):
-            w[start + k] = out[k]
+        end = min(start + ROWS, last)
+        here = v[start:end]
+        for k in range(end - start):
+            d[k] = (here[k] - low) / temperature
+        exponentials(d[: end - start], w[start:end], spare)
 
 
 @njit(cache=True, error_model="numpy")
@@ -192,11 +221,43 @@ def logs_of(s: Any, logs: Any, spare: Any) -> None:
 @njit(cache=True, error_model="numpy")
 def flat_sums(indptr: Any, indices: Any, data: Any, w: Any, start: int, size: int, s: Any) -> None:
     """s = (P w)(start + k) for k < size."""
+    ends = indptr[start : start + size + 1]
     for k in range(size):
         total = 0.0
-        for p in range(indptr[start + k], indptr[start + k + 1]):
+        for p in range(ends[k], ends[k + 1]):
             total += data[p] * w[indices[p]]
         s[k] = total
+
+
+@njit(cache=True, error_model="numpy")
+def block_sums(
+    indptr: Any, indices: Any, data: Any, v: Any, w: Any, temperature: float, start: int, size: int, m: Any, s: Any
+) -> None:
+    """s = sum_y P(x,y) e^{(m - v(y))/T} for the rows start + k, k < size; m is given where v is flat, else found."""
+    if w.size > 0:
+        flat_sums(indptr, indices, data, w, start, size, s)
+        return
+    for k in range(size):
+        x, least, total = start + k, np.inf, 0.0
+        for p in range(indptr[x], indptr[x + 1]):
+            least = min(least, v[indices[p]])
+        for p in range(indptr[x], indptr[x + 1]):
+            total += data[p] * np.exp(-(v[indices[p]] - least) / temperature)
+        m[k], s[k] = least, total
+
+
+@njit(cache=True, error_model="numpy")
+def block_bounds(
+    ends: Any, c: Any, v: Any, m: Any, s: Any, logs: Any, temperature: float, eps: float, lower: Any, upper: Any
+) -> tuple[float, float]:
+    """Bounds on r(x) for a block of rows; a v or a c beyond floats proves nothing."""
+    bad = 0
+    for k in range(v.size):
+        entries = np.int32(ends[k + 1] - ends[k])
+        value, error = enclose(c[k], m[k] - v[k], s[k], -logs[k], temperature, entries, eps)
+        lower[k], upper[k] = value - error, value + error
+        bad += not upper[k] - lower[k] < np.inf
+    return (-np.inf, np.inf) if bad else (extremes(lower[: v.size])[0], extremes(upper[: v.size])[1])
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -210,37 +271,37 @@ def _residual(
     w: Any,
     temperature: float,
     eps: float,
-    base: Any,
     r: Any,
+    all_s: Any,
+    all_logs: Any,
     first: int,
     last: int,
 ) -> tuple[float, float]:
-    """``base`` and ``r`` are Bv - v without and with the cost; they may be the same array, which is then r."""
-    lo, hi, bad = np.inf, -np.inf, 0
+    """Bounds on Bv - v, and whatever there is room for: itself, s, and log s for m = low."""
+    lo, hi = np.inf, -np.inf
     m, s, logs, spare = np.full(ROWS, low), np.ones(ROWS), np.empty(ROWS), np.empty((2, ROWS))
-    lower, upper = np.full(ROWS, np.inf), np.full(ROWS, -np.inf)
+    lower, upper = np.empty(ROWS), np.empty(ROWS)
     for start in range(first, last, ROWS):  # sums first: a logarithm in between would make the next row's reads wait
         size = min(ROWS, last - start)
-        if w.size > 0:
-            flat_sums(indptr, indices, data, w, start, size, s)
-        else:
-            for k in range(size):
-                x, least, total = start + k, np.inf, 0.0
-                for p in range(indptr[x], indptr[x + 1]):
-                    least = min(least, v[indices[p]])
-                for p in range(indptr[x], indptr[x + 1]):
-                    total += data[p] * np.exp(-(v[indices[p]] - least) / temperature)
-                m[k], s[k] = least, total
+        end = start + size
+        block_sums(indptr, indices, data, v, w, temperature, start, size, m, s)
         logs_of(s, logs, spare)
-        for k in range(size):
-            x = start + k
-            entries = np.int32(indptr[x + 1] - indptr[x])
-            value, error = enclose(c[x], m[k] - v[x], s[k], -logs[k], temperature, entries, eps)
-            base[x] = (m[k] - v[x]) - temperature * logs[k]
-            r[x], lower[k], upper[k] = value, value - error, value + error
-            bad += not upper[k] - lower[k] < np.inf
-        lo, hi = min(lo, extremes(lower[:size])[0]), max(hi, extremes(upper[:size])[1])
-    return (-np.inf, np.inf) if bad else (lo, hi)  # a v or a c beyond floats proves nothing
+        here = v[start:end]
+        if c.size > 0:
+            ends = indptr[start : end + 1]
+            least, most = block_bounds(ends, c[start:end], here, m, s, logs, temperature, eps, lower, upper)
+            lo, hi = min(lo, least), max(hi, most)
+        if r.size > 0:
+            out, cost = r[start:end], c[start:end]
+            for k in range(size):
+                out[k] = cost[k] + ((m[k] - here[k]) - temperature * logs[k])
+        if all_s.size > 0:
+            all_s[start:end] = s[:size]
+        if all_logs.size > 0:
+            out = all_logs[start:end]
+            for k in range(size):
+                out[k] = logs[k] + (low - m[k]) / temperature
+    return lo, hi
 
 
 @njit(cache=True, error_model="numpy")

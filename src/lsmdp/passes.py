@@ -1,103 +1,88 @@
 """What a round of play costs and where it leads: passes over P for a policy, and for a change of policy.
 
-For u = v / T as in kernels.py. Where u is flat, with w = e^{-(u - min u)}, d = u - min u and s = P w (a :class:`Flow`),
+Where v is flat (kernels.py), with d = (v - min v) / T, w = e^{-d} and s = P w,
 
-    KL(Q_u || P) = -P(w d) / s - log s,        p Q_u = w P'(p / s),
-    KL(Q_u || Q_o) = sum_y q (e^y - 1 - y),    y = log(q'/q) = (d - d')(y) + log(s / s'):
+    KL(Q_v || P) = -P(w d) / s - log s,        p Q_v = w P'(p / s),
+    p.KL(Q_v || P) = -(p Q_v).d - p.log s,     no pass over P at all where p Q_v is known,
+    KL(Q_v || Q_o) = sum_y q (e^y - 1 - y),    y = log(q'/q) = (d - d')(y) + log(s / s'):
 
 no cancellation between nearly equal policies. Each product is a pass of its own, with nothing but sums in it: what is
 read at random is then one array of n numbers, and reads need not wait for anything. On a random graph of a million
 states a logarithm per row makes a product four times slower, and two arrays in one loop three times slower than one.
 
-Where u is not flat, each row is scaled by itself, in one pass for everything.
+So the divergence reads its two arrays side by side, and of a large P in single precision: y and q
+are then off by 6e-8 of |d - d'| and of q, for a divergence of six digits where policies differ from state to state.
+
+Where v is not flat, each row is scaled by itself, in one pass for everything.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-from lsmdp.arrays import CSR, Floats, read_only
-from lsmdp.elementary import SERIES, excess, near_excess
-from lsmdp.kernels import ROWS, exponentials_of, flat_sums, logs_of, rows
+from lsmdp.arrays import CSR, Floats, mean, read_only
+from lsmdp.elementary import SERIES, excess, extremes, near_excess
+from lsmdp.kernels import ROWS, Flow, flat_sums, logs_of, rows
 from lsmdp.parts import LARGE, PARTS, in_parts
 
 ONE, TWO = np.uint64(1), np.uint64(2)
 
 
-class Flow(NamedTuple):
-    """w, s = P w and log s for a flat u; empty arrays for any other."""
+def play(P: CSR, of: Flow, p: Floats, *, each: bool = True) -> tuple[Floats, Floats]:
+    """KL(Q_v(.|x) || P(.|x)) for each state, in nats, and p Q_v.
 
-    u: Floats
-    low: float
-    w: Floats
-    s: Floats
-    logs: Floats
-
-    @property
-    def flat(self) -> bool:
-        """Whether one scale serves all rows."""
-        return self.w.size > 0
-
-
-def flow(P: CSR, u: Floats) -> Flow:
-    """What the passes of a policy share."""
-    low, w = exponentials_of(P, u)
-    s, logs = np.empty(w.size), np.empty(w.size)
-    if w.size:
-        in_parts(P.nnz, u.size, lambda _, first, last: _product(*rows(P), w, s, logs, first, last))
-    return Flow(read_only(u.view()), low, w, s, logs)
+    With each=False the first is empty where that saves a pass over P, and ``mean_control`` does without it.
+    """
+    n, p = of.v.size, read_only(p.view())
+    kl, after = np.empty(n if each or not of.flat else 0), np.zeros((PARTS if P.nnz >= LARGE else 1, n))
+    if not of.flat:
+        u = _units(of)
+        in_parts(P.nnz, n, lambda k, first, last: _steep_play(*rows(P), u, p, kl, after[k], first, last))
+        return kl, after.sum(axis=0) if len(after) > 1 else after[0]
+    if each:
+        given = (of.w * ((of.v - of.low) / of.temperature), of.s, of.logs, kl)
+        in_parts(P.nnz, n, lambda _, first, last: _costs(*rows(P), *given, first, last))
+    in_parts(P.nnz, n, lambda k, first, last: _spread(*rows(P), p, of.s, after[k], first, last))
+    law = np.empty(n)
+    in_parts(P.nnz, n, lambda _, first, last: _collect(after, of.w, law, first, last))
+    return kl, law
 
 
-def play(P: CSR, u: Floats | Flow, p: Floats) -> tuple[Floats, Floats]:
-    """KL(Q_u(.|x) || P(.|x)) for each state, and p Q_u."""
-    of = u if isinstance(u, Flow) else flow(P, u)
-    n, p = of.u.size, read_only(p.view())
-    kl, after = np.empty(n), np.zeros((PARTS if P.nnz >= LARGE else 1, n))
-    if of.flat:
-        weighted = of.w * (of.u - of.low)
-        in_parts(P.nnz, n, lambda _, first, last: _costs(*rows(P), weighted, of.s, of.logs, kl, first, last))
-        in_parts(P.nnz, n, lambda k, first, last: _spread(*rows(P), p, of.s, after[k], first, last))
-    else:
-        in_parts(P.nnz, n, lambda k, first, last: _steep_play(*rows(P), of.u, p, kl, after[k], first, last))
-    law = after.sum(axis=0) if len(after) > 1 else after[0]
-    return kl, np.multiply(law, of.w, out=law) if of.flat else law
+def mean_control(of: Flow, kl: Floats, p: Floats, after: Floats) -> float:
+    """p.KL(Q_v || P) in nats, from what ``play`` gives: KL(Q_v || P), perhaps empty, and after = p Q_v."""
+    if kl.size:
+        return mean(p, kl)
+    return max((of.low * float(after.sum()) - mean(after, of.v)) / of.temperature - mean(p, of.logs), 0.0)
 
 
-def divergence(P: CSR, u: Floats | Flow, other: Floats | Flow) -> tuple[Floats, float]:
-    """KL(Q_u(.|x) || Q_other(.|x)) for each state, and max_x |Q_u(.|x) - Q_other(.|x)|_1."""
-    of = u if isinstance(u, Flow) else flow(P, u)
-    to = other if isinstance(other, Flow) else flow(P, other)
-    kl = np.empty(of.u.size)
+def divergence(P: CSR, of: Flow, to: Flow) -> tuple[Floats, float]:
+    """KL(Q_v(.|x) || Q_o(.|x)) for each state, and max_x |Q_v(.|x) - Q_o(.|x)|_1; v and o are those of the flows."""
+    n = of.v.size
+    kl = np.empty(n)
     if of.flat and to.flat:
-        pairs = np.empty((kl.size, 2))  # side by side, since both are read at the same place
-        pairs[:, 0] = of.w
-        delta = np.subtract(of.u - of.low, to.u - to.low, out=pairs[:, 1])
-        given = (*rows(P), pairs.ravel(), of.s, to.s, max(-float(delta.min()), float(delta.max())), kl)
-        parts = in_parts(P.nnz, kl.size, lambda _, first, last: _divergence(*given, first, last))
+        # w and d - d' side by side, since both are read at the same place
+        pairs = np.empty((n, 2), dtype=np.float32 if P.nnz >= LARGE else np.float64)
+        given = (of.w, of.v, of.low, to.v, to.low, of.temperature, pairs)
+        reach = max(in_parts(P.nnz, n, lambda _, first, last: _pairs(*given, first, last)))
+        flat = (*rows(P), pairs.ravel(), of.s, to.s, reach, kl)
+        parts = in_parts(P.nnz, n, lambda _, first, last: _divergence(*flat, first, last))
     else:
-        steep = (*rows(P), of.u, to.u, kl)
-        parts = in_parts(P.nnz, kl.size, lambda _, first, last: _steep_divergence(*steep, first, last))
+        steep = (*rows(P), _units(of), _units(to), kl)
+        parts = in_parts(P.nnz, n, lambda _, first, last: _steep_divergence(*steep, first, last))
     return kl, float(max(parts))
+
+
+def _units(of: Flow) -> Floats:
+    return of.v if of.temperature == 1.0 else read_only(of.v / of.temperature)
 
 
 def balanced_law(of: Flow, rho: Floats) -> Floats:
     """The stationary law of the policy of a flat u, where P is reversible with respect to rho: mu ~ rho w s."""
     law = rho * of.w * of.s
     return np.asarray(law / law.sum())
-
-
-@njit(cache=True, error_model="numpy", nogil=True)
-def _product(indptr: Any, indices: Any, data: Any, w: Any, s: Any, logs: Any, first: int, last: int) -> None:
-    sums, found, spare = np.ones(ROWS), np.empty(ROWS), np.empty((2, ROWS))
-    for start in range(first, last, ROWS):
-        size = min(ROWS, last - start)
-        flat_sums(indptr, indices, data, w, start, size, sums)
-        logs_of(sums, found, spare)
-        for k in range(size):
-            s[start + k], logs[start + k] = sums[k], found[k]
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -122,6 +107,29 @@ def _spread(indptr: Any, indices: Any, data: Any, law: Any, s: Any, after: Any, 
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
+def _collect(after: Any, w: Any, law: Any, first: int, last: int) -> None:
+    """law = w times the sum of the parts."""
+    for x in range(first, last):
+        total = after[0, x]
+        for k in range(1, len(after)):
+            total += after[k, x]
+        law[x] = total * w[x]
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def _pairs(
+    w: Any, v: Any, low: float, other: Any, other_low: float, temperature: float, pairs: Any, first: int, last: int
+) -> float:
+    """(w, d - d') for each state, and the largest |d - d'|."""
+    reach = 0.0
+    for x in range(first, last):
+        apart = ((v[x] - low) - (other[x] - other_low)) / temperature
+        pairs[x, 0], pairs[x, 1] = w[x], apart
+        reach = max(reach, abs(apart))
+    return reach
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
 def _divergence(
     indptr: Any,
     indices: Any,
@@ -138,26 +146,45 @@ def _divergence(
     weights, moves = np.empty(ROWS), np.empty(ROWS)
     for start in range(first, last, ROWS):
         size = min(ROWS, last - start)
-        begin, end = np.int64(indptr[start]), np.int64(indptr[start + size])
-        if weights.size < end - begin:
-            weights, moves = np.empty(end - begin), np.empty(end - begin)
-        for p in range(end - begin):  # all reads first: with the arithmetic in between, fewer are under way at a time
-            at = TWO * indices[begin + p]
-            weights[p], moves[p] = data[begin + p] * pairs[at], pairs[at + ONE]
+        ends, here, there = indptr[start : start + size + 1], s[start : start + size], other_s[start : start + size]
+        count = np.int64(ends[size]) - np.int64(ends[0])
+        if weights.size < count:
+            weights, moves = np.empty(count), np.empty(count)
+        reached, chances = indices[ends[0] : ends[size]], data[ends[0] : ends[size]]
+        for p in range(count):  # all reads first: with the arithmetic in between, fewer are under way at a time
+            at = TWO * reached[p]
+            weights[p], moves[p] = chances[p] * pairs[at], pairs[at + ONE]
         for k in range(size):
-            ratio[k] = s[start + k] / other_s[start + k]
+            ratio[k] = here[k] / there[k]
         logs_of(ratio, shift, spare)
         for k in range(size):
-            x, total, change = start + k, 0.0, 0.0
-            near = reach + abs(shift[k]) < SERIES
-            for p in range(np.int64(indptr[x]) - begin, np.int64(indptr[x + 1]) - begin):
-                y = moves[p] + shift[k]
-                rest = near_excess(y) if near else excess(y)
-                total += weights[p] * rest
-                change += weights[p] * abs(y + rest)
-            kl[x] = total / s[x]
-            largest = max(largest, change / s[x])
+            for p in range(ends[k] - ends[0], ends[k + 1] - ends[0]):
+                moves[p] += shift[k]
+        _weigh(weights[:count], moves[:count], reach + max(-extremes(shift[:size])[0], extremes(shift[:size])[1]))
+        out = kl[start : start + size]
+        for k in range(size):
+            total, change = 0.0, 0.0
+            for p in range(ends[k] - ends[0], ends[k + 1] - ends[0]):
+                total += weights[p]
+                change += moves[p]
+            out[k] = total / here[k]
+            largest = max(largest, change / here[k])
     return largest
+
+
+@njit(cache=True, error_model="numpy")
+def _weigh(weights: Any, moves: Any, reach: float) -> None:
+    """(q, y) becomes (q (e^y - 1 - y), q |e^y - 1|), by the series where all |y| <= reach allow it."""
+    if reach < SERIES:
+        for p in range(weights.size):
+            y, q = moves[p], weights[p]
+            rest = near_excess(y)
+            weights[p], moves[p] = q * rest, q * abs(y + rest)
+    else:
+        for p in range(weights.size):
+            y, q = moves[p], weights[p]
+            rest = excess(y)
+            weights[p], moves[p] = q * rest, q * abs(y + rest)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)

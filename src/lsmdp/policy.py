@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -29,6 +30,30 @@ from lsmdp.model import LMDP
 
 REDUCED_STATES = 20_000  # ordering the elimination of more takes long where it is of no use
 REDUCED_FLOPS = 2e8
+KEPT = 4  # flows that are kept with a model
+
+_flows: WeakKeyDictionary[LMDP, list[kernels.Flow]] = WeakKeyDictionary()
+
+
+def keep_flow(lmdp: LMDP, flow: kernels.Flow) -> None:
+    """What was computed of a v serves whoever needs it next: the leader's next round, and the books of this one."""
+    kept = _flows.setdefault(lmdp, [])
+    del kept[: len(kept) - KEPT + 1]
+    kept.append(flow)
+
+
+def kept_flow(lmdp: LMDP, v: Floats) -> kernels.Flow | None:
+    """The flow of this very array, if it is kept."""
+    return next((flow for flow in _flows.get(lmdp, ()) if flow.v is v), None)
+
+
+def flow_of(lmdp: LMDP, v: Floats) -> kernels.Flow:
+    """The flow of v, kept or computed; the same bits either way."""
+    flow = kept_flow(lmdp, v)
+    if flow is None:
+        flow = kernels.flow(lmdp.P, v, lmdp.temperature)
+        keep_flow(lmdp, flow)
+    return flow
 
 
 @dataclass(frozen=True, eq=False, repr=False)

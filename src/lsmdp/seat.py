@@ -20,9 +20,10 @@ from lsmdp import books, kernels, passes
 from lsmdp.arrays import Floats, Ints, mean
 from lsmdp.learners import Learner, State, Stretch, pack, unpack
 from lsmdp.model import LMDP
-from lsmdp.policy import REDUCED_STATES, Policy
+from lsmdp.policy import REDUCED_STATES, Policy, flow_of
 
 LAW_FLOPS = 5e6  # per round, for the stationary law of a policy
+OWN = ("law", "walkers", "paid")  # what a seat remembers besides what its learner and the books do
 
 
 class Round(NamedTuple):
@@ -93,28 +94,27 @@ class Block(NamedTuple):
 class Seat:
     """A learner at the table: its state, the exact law of its position, its policy and its sampled walkers.
 
-    ``mu`` is the stationary law of the last policy of a small model, from which the next one is found.
+    ``rest`` is the stationary law of the last policy of a small model, with what the next one is found with.
     """
 
     lmdp: LMDP
     learner: Learner
     state: State
     law: Floats
-    mu: Floats
+    rest: books.Equilibrium | None
     walkers: Ints
     paid: Floats  # what each walker has paid so far
     seed: int
     ideal: bool
-    upcoming: Policy | None = None  # the policy of the next round, where it was worked out already,
-    flow: tuple[Policy, passes.Flow] | None = None  # with what is known of it
+    upcoming: Policy | None = None  # the policy of the next round, where it was worked out already
 
     @classmethod
     def take(cls, lmdp: LMDP, learner: Learner, start: Floats, walkers: int, seed: int, ideal: bool) -> Seat:
         """A learner before round 1."""
         rng = np.random.default_rng((seed, 0))
         positions = rng.choice(lmdp.n, size=walkers, p=start).astype(np.int64)
-        mu = np.empty(0) if lmdp.square is None else np.full(lmdp.n, 1.0 / lmdp.n)
-        return cls(lmdp, learner, learner.init(lmdp), start, mu, positions, np.zeros(walkers), seed, ideal)
+        rest = None if lmdp.square is None else books.Equilibrium.first(lmdp.square)
+        return cls(lmdp, learner, learner.init(lmdp), start, rest, positions, np.zeros(walkers), seed, ideal)
 
     def play(self, t: int, c_t: Floats) -> Round:
         """Play round t against c_t, learn from it, and say what happened."""
@@ -126,7 +126,7 @@ class Seat:
         report = self.learner.report(before, self.state)
         self.upcoming = self.learner.policy(self.lmdp, self.state)
         entry, kl = self._account(t, c_t, played, self.upcoming)
-        sampled = self._walk(t, played.v, c_t + self.lmdp.temperature * kl)
+        sampled = self._walk(t, played.v, c_t, kl)
         return Round(
             round=t,
             learner=self.learner.name,
@@ -153,7 +153,7 @@ class Seat:
         done = self._learn(costs)
         entries, kl = self._account_all(t, costs, done.values)
         state_cost, control_cost, ideal_loss, policy_change, ideal_step = entries
-        sampled = self._walk(t, done.values[0], costs[0] + self.lmdp.temperature * kl)
+        sampled = self._walk(t, done.values[0], costs[0], kl)
         return Block(
             round=t + np.arange(rounds),
             learner=self.learner.name,
@@ -173,9 +173,8 @@ class Seat:
     def _learn(self, costs: Floats) -> Stretch:
         """What the learner plays in these rounds; it has learnt from them afterwards."""
         lmdp, learner = self.lmdp, self.learner
-        observe_all = getattr(learner, "observe_all", None)
-        if observe_all is not None and len(costs) > 1:
-            found: Stretch = observe_all(lmdp, self.state, costs)
+        if len(costs) > 1 and learns_in_stretches(learner):
+            found: Stretch = learner.observe_all(lmdp, self.state, costs)  # type: ignore[attr-defined]
             self.state, self.upcoming = found.state, None
             return found
         values, reports = np.empty((len(costs) + 1, lmdp.n)), []
@@ -191,14 +190,15 @@ class Seat:
     def _account_all(self, t: int, costs: Floats, values: Floats) -> tuple[Floats, Floats]:
         """The columns of :class:`Entry` for rounds of a small model, and the last KL(Q || P)."""
         assert self.lmdp.square is not None
+        assert self.rest is not None
         rounds, done = len(costs), 0
         entries, kl = np.empty((len(Entry._fields), rounds)), np.empty(0)
         while done < rounds:
             found = books.account(
-                self.lmdp.square, self.lmdp.temperature, t + done, values[done:], costs[done:], self.law, self.mu
+                self.lmdp.square, self.lmdp.temperature, t + done, values[done:], costs[done:], self.law, self.rest
             )
             entries[:, done : done + found.done] = found.columns[:, : found.done]
-            self.law, self.mu, kl, done = found.law, found.mu, found.kl, done + found.done
+            self.law, self.rest, kl, done = found.law, found.rest, found.kl, done + found.done
             if done < rounds:
                 played, upcoming = Policy(self.lmdp, values[done]), Policy(self.lmdp, values[done + 1])
                 entry, kl = self._account(t + done, costs[done], played, upcoming)
@@ -206,25 +206,20 @@ class Seat:
         return entries, kl
 
     def _account(self, t: int, c_t: Floats, played: Policy, upcoming: Policy) -> tuple[Entry, Floats]:
-        """What a round costs, for any model, and KL(Q || P); the law of the position moves on."""
+        """What a round costs, for any model, and KL(Q || P) if there are walkers; the law of the position moves on."""
         P, T = self.lmdp.P, self.lmdp.temperature
-        now, rho = self._flow_of(played), self.lmdp.reversible_law if self.ideal else None
-        kl, law = passes.play(P, now, self.law)
-        state_cost, control_cost = mean(self.law, c_t), T * mean(self.law, kl)
-        self.law = law / law.sum()
-        divergence, change = passes.divergence(P, now, self._flow_of(upcoming))
+        now, rho = flow_of(self.lmdp, played.v), self.lmdp.reversible_law if self.ideal else None
+        kl, law = passes.play(P, now, self.law, each=self.walkers.size > 0)
+        state_cost, control_cost = mean(self.law, c_t), T * passes.mean_control(now, kl, self.law, law)
+        law /= law.sum()
+        self.law = law
+        divergence, change = passes.divergence(P, now, flow_of(self.lmdp, upcoming.v))
         ideal_loss, ideal_step = float("nan"), float("nan")
         if self.ideal:
             mu = played.stationary() if rho is None or not now.flat else passes.balanced_law(now, rho)
-            ideal_loss = mean(mu, c_t) + T * mean(mu, kl)
+            ideal_loss = mean(mu, c_t) + T * passes.mean_control(now, kl, mu, mu)
             ideal_step = t * T * mean(mu, divergence)
         return Entry(state_cost, control_cost, ideal_loss, change, ideal_step), kl
-
-    def _flow_of(self, policy: Policy) -> passes.Flow:
-        """What the passes of two rounds share: the upcoming policy of one is the policy played in the next."""
-        if self.flow is None or self.flow[0] is not policy:
-            self.flow = (policy, passes.flow(self.lmdp.P, policy.v / self.lmdp.temperature))
-        return self.flow[1]
 
     def _choose(self, c_t: Floats) -> Policy:
         foresee = getattr(self.learner, "foresee", None)
@@ -233,11 +228,11 @@ class Seat:
         clairvoyant: Policy = foresee(self.lmdp, self.state, c_t)
         return clairvoyant
 
-    def _walk(self, t: int, v: Floats, losses: Floats) -> float:
+    def _walk(self, t: int, v: Floats, c_t: Floats, kl: Floats) -> float:
         if not self.walkers.size:
             return float("nan")
         u = v / self.lmdp.temperature
-        now = losses[self.walkers]
+        now = c_t[self.walkers] + self.lmdp.temperature * kl[self.walkers]
         self.paid = self.paid + now
         uniforms = np.random.default_rng((self.seed, t)).random(self.walkers.size)
         self.walkers = kernels.sample(self.lmdp.P, u, self.walkers, uniforms)
@@ -245,15 +240,28 @@ class Seat:
 
     def to_arrays(self) -> dict[str, Any]:
         """Everything that the next round needs, as named arrays."""
-        own = {"law": self.law, "mu": self.mu, "walkers": self.walkers, "paid": self.paid}
-        return own | {f"state.{name}": array for name, array in pack(self.state).items()}
+        arrays = {name: getattr(self, name) for name in OWN}
+        for part, fields in (("state", self.state), ("rest", self.rest)):
+            if fields is not None:
+                arrays |= {f"{part}.{name}": array for name, array in pack(fields).items()}
+        return arrays
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """Go on from what ``to_arrays`` gave."""
-        own = ("law", "mu", "walkers", "paid")
-        self.law, self.mu, self.walkers, self.paid = (np.asarray(arrays[name]) for name in own)
-        fields = {name.removeprefix("state."): arrays[name] for name in arrays if name.startswith("state.")}
-        self.state, self.upcoming = unpack(self.state, fields), None
+        self.law, self.walkers, self.paid = (np.asarray(arrays[name]) for name in OWN)
+        self.state, self.upcoming = unpack(self.state, _part("state", arrays)), None
+        self.rest = None if self.rest is None else unpack(self.rest, _part("rest", arrays))
+
+
+def _part(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    prefix = f"{part}."
+    return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
+
+
+def learns_in_stretches(learner: Learner) -> bool:
+    """Whether a learner has an ``observe_all``, and no ``observe`` of a subclass, of which that would know nothing."""
+    homes = (vars(home) for home in type(learner).__mro__)
+    return "observe_all" in next((names for names in homes if "observe_all" in names or "observe" in names), ())
 
 
 def can_idealise(lmdp: LMDP) -> bool:

@@ -1,8 +1,8 @@
 """Games small enough for P to be written out: whole stretches of rounds in compiled loops.
 
 What a round of such a game needs is a few products with a square array, so that one call of Python would cost more than
-the round. Here are the solves of a leader that follows a sequence of costs, each from the last; books.py has the
-books of the rounds. Both go through consecutive rounds without leaving compiled code, and
+the round. Here are the solves of a leader that follows a sequence of costs, each from the last, and the Bellman updates
+of a tracker; books.py has the books of the rounds. All go through consecutive rounds without leaving compiled code, and
 what they do in a round depends on nothing but what they are given for it: a stretch gives the same bits as its
 rounds one by one.
 
@@ -75,7 +75,10 @@ def width(n: int) -> int:
 
 
 class Leads(NamedTuple):
-    """The leaders of consecutive costs: values, bounds and steps for the first ``done``, and what is kept."""
+    """The leaders of consecutive costs: values, bounds and steps for the first ``done``, and what is kept.
+
+    Row 0 of ``v`` is where they began, so that the leader of row k of the costs is in row k + 1.
+    """
 
     done: int
     v: Floats
@@ -96,12 +99,31 @@ def lead_all(
     """
     rounds, n = costs.shape
     costs, tols, v = given(costs), given(tols), given(v)
-    values, lo, hi, steps = np.empty((rounds, n)), np.empty(rounds), np.empty(rounds), np.empty(rounds, np.int64)
-    kept = inverse.copy()
+    values, lo, hi, steps = np.empty((rounds + 1, n)), np.empty(rounds), np.empty(rounds), np.empty(rounds, np.int64)
+    kept, values[0] = inverse.copy(), v
     done, renewed, debt = _lead_all(
-        square.columns, square.entries, temperature, costs, tols, v, kept, debt, values, lo, hi, steps
+        square.columns, square.entries, temperature, costs, tols, v, kept, debt, values[1:], lo, hi, steps
     )
     return Leads(done, values, lo, hi, steps, kept if renewed else inverse, debt)
+
+
+def track_all(
+    square: Square,
+    temperature: float,
+    means: Floats,
+    steps: int,
+    averaged: bool,
+    values: Floats,
+    lo: Floats,
+    hi: Floats,
+) -> int:
+    """Bellman updates for one mean cost after another (track.py), in place: for how many rounds.
+
+    ``values[0]`` is where to begin and ``means[0]`` what it was made for; round k makes values[k + 1] for means[k + 1]
+    and bounds the optimum for means[k] by values[k]. Ends before a round whose values span too much for one scale.
+    """
+    means = given(means)
+    return _track_all(square.columns, square.entries, temperature, means, steps, averaged, values, lo, hi)
 
 
 def inverse_at(square: Square, temperature: float, v: Floats) -> Floats:
@@ -237,6 +259,48 @@ def _lead_all(
 
 
 @njit(cache=True, error_model="numpy")
+def _track_all(
+    columns: Any,
+    entries: Any,
+    temperature: float,
+    means: Any,
+    steps: int,
+    averaged: bool,
+    values: Any,
+    los: Any,
+    his: Any,
+) -> int:
+    padded = columns.shape[1]
+    d, w, s, logs, c, v, once, lower, upper = [np.zeros(padded) for _ in range(9)]
+    spare = np.empty((2, padded))
+    pad(values[0], v)
+    for t in range(los.size):
+        low, flat = look(columns, temperature, v, d, w, s, logs, spare)
+        if not flat:
+            return t
+        los[t], his[t] = _bounds(entries, temperature, means[t], v, s, logs, lower, upper)
+        pad(means[t + 1], c)
+        for step in range(steps):
+            if step > 0:
+                low, flat = look(columns, temperature, v, d, w, s, logs, spare)
+            for x in range(padded):
+                once[x] = c[x] + (low - temperature * logs[x])
+                v[x] = once[x]
+            if averaged and flat:
+                low, flat = look(columns, temperature, once, d, w, s, logs, spare)
+                for x in range(padded):
+                    v[x] = (once[x] + (c[x] + (low - temperature * logs[x]))) / 2
+            if not flat:
+                return t
+        low, _ = extremes(v)
+        for x in range(padded):
+            v[x] -= low
+        for x in range(values.shape[1]):
+            values[t + 1, x] = v[x]
+    return int(los.size)
+
+
+@njit(cache=True, error_model="numpy")
 def _bounds(
     entries: Any, temperature: float, c: Any, v: Any, s: Any, logs: Any, lower: Any, upper: Any
 ) -> tuple[float, float]:
@@ -253,7 +317,7 @@ def _bounds(
 
 @njit(cache=True, error_model="numpy")
 def _inverse_at(columns: Any, temperature: float, v: Any, out: Any) -> None:
-    """The transpose of (I - Q_v + 1 1'/n)^{-1}, by Gauss-Jordan elimination in place with row pivoting."""
+    """The transpose of (I - Q_v + 1 1'/n)^{-1}; zeros where v spans too much for one scale."""
     n, padded = columns.shape
     d, w, s, logs = np.zeros(padded), np.zeros(padded), np.zeros(padded), np.zeros(padded)
     spare = np.empty((2, padded))
@@ -264,6 +328,13 @@ def _inverse_at(columns: Any, temperature: float, v: Any, out: Any) -> None:
         for x in range(n):
             out[y, x] = 1.0 / n - columns[y, x] * (w[y] / s[x])
         out[y, y] += 1.0
+    invert(out)
+
+
+@njit(cache=True, error_model="numpy")
+def invert(out: Any) -> None:
+    """The inverse of a padded square array in its place, by Gauss-Jordan elimination with row pivoting."""
+    n, padded = out.shape
     swapped = np.empty(n, np.int64)
     for k in range(n):
         pivot = k

@@ -26,6 +26,7 @@ from lsmdp.costs.sequence import Hash, block_rows
 from lsmdp.errors import SpecError
 from lsmdp.model import LMDP
 
+DRAWN = 4  # blocks of numbers drawn at a time: a game in compiled loops asks less often
 STREAM = 0xC057  # keeps the draws apart from those of a random model with the same seed
 
 Rows: TypeAlias = Callable[[Ints], Floats]  # consecutive rounds -> their costs, a row each
@@ -127,7 +128,7 @@ class Made:
 
     def blocks(self, start: int) -> Iterator[Floats]:
         """Rounds ``start`` and on."""
-        size = block_rows(self.lmdp.n)
+        size = DRAWN * block_rows(self.lmdp.n)
         while True:
             yield self.rows(np.arange(start, start + size, dtype=np.int64))
             start += size

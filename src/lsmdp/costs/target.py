@@ -48,7 +48,7 @@ def moving_target(lmdp: LMDP, pace: int, rng: np.random.Generator) -> Callable[[
         return read_only(np.minimum(distance(target) / reach, 1.0))
 
     def rows(t: Ints) -> Floats:
-        return np.stack([cost(target) for target in stops[(t - 1) // pace % stops.size].tolist()])
+        return _each(cost, stops[(t - 1) // pace % stops.size])
 
     return rows
 
@@ -63,9 +63,15 @@ def roaming_danger(lmdp: LMDP, pace: int, rng: np.random.Generator) -> Callable[
         return read_only(np.exp(-((distance(danger) / REACH) ** 2)))
 
     def rows(t: Ints) -> Floats:
-        return np.stack([cost(danger) for danger in stops[(t - 1) // pace % stops.size].tolist()])
+        return _each(cost, stops[(t - 1) // pace % stops.size])
 
     return rows
+
+
+def _each(cost: Callable[[int], Floats], places: Ints) -> Floats:
+    """The cost of each place, a row each; one place for many rounds is asked for once."""
+    different, which = np.unique(places, return_inverse=True)
+    return np.stack([cost(place) for place in different.tolist()])[which]
 
 
 def _patrol(P: CSR, rng: np.random.Generator) -> Ints:

@@ -56,18 +56,6 @@ class Learner(Protocol):
 Lead = Followed
 
 
-class LeaderBase:
-    """What all leaders share: they play the v of their state, and report its certificate."""
-
-    def policy(self, lmdp: LMDP, state: State) -> Policy:
-        """The leader, as of this state."""
-        return Policy(lmdp, state.v)
-
-    def report(self, before: State, after: State) -> Report:
-        """The certificate of the policy played, for the cost that it solves, and the steps to the next one."""
-        return Report(before.lo, before.hi, after.steps)
-
-
 def lead(lmdp: LMDP, c: Floats, state: State, tol: float) -> Lead:
     """The optimum for the cost c, certified within tol, from the leader that is in this state on."""
     return follow(lmdp, c, tol, state.v, state.anchor, state.fresh, state.excess)

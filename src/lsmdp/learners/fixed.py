@@ -10,6 +10,7 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.learners.base import Report
+from lsmdp.learners.stretch import Stretch, unmoved
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
@@ -41,6 +42,10 @@ class Passive:
         """Ignored."""
         return FixedState(state.t + 1)
 
+    def observe_all(self, lmdp: LMDP, state: FixedState, costs: Floats) -> Stretch:
+        """Ignored."""
+        return unmoved(np.zeros(lmdp.n), len(costs), FixedState(state.t + len(costs)))
+
     def report(self, before: FixedState, after: FixedState) -> Report:
         """Nothing is claimed."""
         return Report()
@@ -70,6 +75,10 @@ class Fixed:
     def observe(self, lmdp: LMDP, state: FixedState, c_t: Floats) -> FixedState:
         """Ignored."""
         return FixedState(state.t + 1)
+
+    def observe_all(self, lmdp: LMDP, state: FixedState, costs: Floats) -> Stretch:
+        """Ignored."""
+        return unmoved(self.fixed.v, len(costs), FixedState(state.t + len(costs)))
 
     def report(self, before: FixedState, after: FixedState) -> Report:
         """Nothing is claimed."""

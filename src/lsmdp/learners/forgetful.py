@@ -8,14 +8,16 @@ cost (follow the leader itself is eta_t = 1/(t-1)). ``WindowLeader(width)`` foll
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
-from lsmdp.learners.base import LeaderBase, lead, passive_lead
+from lsmdp.learners.leader import Aims, LeaderBase, first_lead
 from lsmdp.model import LMDP
+from lsmdp.small import given
 
 
 class DiscountedState(NamedTuple):
@@ -29,6 +31,8 @@ class DiscountedState(NamedTuple):
     anchor: Floats
     fresh: int
     excess: float
+    inverse: Floats
+    debt: int
 
 
 class WindowState(NamedTuple):
@@ -43,6 +47,8 @@ class WindowState(NamedTuple):
     anchor: Floats
     fresh: int
     excess: float
+    inverse: Floats
+    debt: int
 
 
 @dataclass(frozen=True)
@@ -63,13 +69,12 @@ class DiscountedLeader(LeaderBase):
 
     def init(self, lmdp: LMDP) -> DiscountedState:
         """Round 1 plays P."""
-        return DiscountedState(np.zeros(lmdp.n), *passive_lead(lmdp))
+        return DiscountedState(np.zeros(lmdp.n), *first_lead(lmdp))
 
-    def observe(self, lmdp: LMDP, state: DiscountedState, c_t: Floats) -> DiscountedState:
-        """Mix the cost into the mean and solve."""
-        beta = 1.0 / (1.0 + self.eta)
-        c_mean = beta * state.c_mean + (1.0 - beta) * c_t
-        return DiscountedState(c_mean, *lead(lmdp, c_mean, state, self.tolerance))
+    def aims(self, state: DiscountedState, costs: Floats) -> Aims:
+        """Every round, the discounted mean."""
+        means = discounted_means(given(state.c_mean), given(costs), 1.0 / (1.0 + self.eta))
+        return every_round(means, self.tolerance, {"c_mean": means[-1].copy()})
 
 
 @dataclass(frozen=True)
@@ -90,12 +95,45 @@ class WindowLeader(LeaderBase):
 
     def init(self, lmdp: LMDP) -> WindowState:
         """Round 1 plays P."""
-        return WindowState(0, np.zeros((self.width, lmdp.n)), *passive_lead(lmdp))
+        return WindowState(0, np.zeros((self.width, lmdp.n)), *first_lead(lmdp))
 
-    def observe(self, lmdp: LMDP, state: WindowState, c_t: Floats) -> WindowState:
-        """Replace the oldest cost and solve for the mean of the window."""
+    def aims(self, state: WindowState, costs: Floats) -> Aims:
+        """Every round, the mean of the window."""
         ring = state.ring.copy()
-        ring[state.t % self.width] = c_t
-        t = state.t + 1
-        mean = ring.sum(axis=0) / min(t, self.width)
-        return WindowState(t, ring, *lead(lmdp, mean, state, self.tolerance))
+        means = window_means(ring, given(costs), state.t)
+        return every_round(means, self.tolerance, {"t": state.t + len(costs), "ring": ring})
+
+
+def every_round(means: Floats, tolerance: float, memory: dict[str, Any]) -> Aims:
+    """A solve after each round, always to the same gap."""
+    return Aims(np.arange(len(means)), means, np.full(len(means), tolerance), memory)
+
+
+@njit(cache=True, error_model="numpy")
+def discounted_means(mean: Any, costs: Any, beta: float) -> Any:
+    """c~ <- beta c~ + (1 - beta) c for each row of costs."""
+    rounds, n = costs.shape
+    means = np.empty((rounds, n))
+    for t in range(rounds):
+        before = mean if t == 0 else means[t - 1]
+        for x in range(n):
+            means[t, x] = beta * before[x] + (1.0 - beta) * costs[t, x]
+    return means
+
+
+@njit(cache=True, error_model="numpy")
+def window_means(ring: Any, costs: Any, t: int) -> Any:
+    """The mean of the ring after each row of costs has taken the place of its oldest; t rounds were before.
+
+    It is summed anew each round: what is added and taken away again would leave rounding errors behind.
+    """
+    width, n = ring.shape
+    means = np.zeros((costs.shape[0], n))
+    for k in range(costs.shape[0]):
+        ring[(t + k) % width] = costs[k]
+        for i in range(width):
+            for x in range(n):
+                means[k, x] += ring[i, x]
+        for x in range(n):
+            means[k, x] /= min(t + k + 1, width)
+    return means

@@ -12,14 +12,14 @@ v_t adds at most (L/2 + 1) span(e_t) with span(e_t) <= L gap_t, new:approximate)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
-from lsmdp.learners.base import LeaderBase, lead, passive_lead
-from lsmdp.learners.stretch import Stretch, lead_all, nothing_kept
+from lsmdp.learners.leader import Aims, LeaderBase, first_lead, narrowing
+from lsmdp.learners.stretch import running_sums
 from lsmdp.model import LMDP
 
 
@@ -57,41 +57,11 @@ class FollowTheLeader(LeaderBase):
 
     def init(self, lmdp: LMDP) -> FTLState:
         """Round 1 plays P: the mean of no costs is 0."""
-        return FTLState(0, np.zeros(lmdp.n), *passive_lead(lmdp), *nothing_kept(lmdp))
+        return FTLState(0, np.zeros(lmdp.n), *first_lead(lmdp))
 
-    def observe(self, lmdp: LMDP, state: FTLState, c_t: Floats) -> FTLState:
-        """Add the cost and solve for the new mean."""
-        if lmdp.square is not None:
-            after: FTLState = self.observe_all(lmdp, state, np.asarray(c_t)[np.newaxis]).state
-            return after
-        t, c_sum = state.t + 1, state.c_sum + c_t
-        new = lead(lmdp, c_sum / (t + self.kappa), state, float(self._tolerance(t)))
-        return FTLState(t, c_sum, *new, state.inverse, state.debt)
-
-    def observe_all(self, lmdp: LMDP, state: FTLState, costs: Floats) -> Stretch:
-        """Add each cost and solve for each new mean, in compiled code; for a small model (stretch.py)."""
-        t = state.t + 1 + np.arange(len(costs))
-        sums = np.add.accumulate(np.vstack([state.c_sum, costs]))[1:]
-        means = sums / (t + self.kappa)[:, np.newaxis]
-        leads = lead_all(lmdp, means, self._tolerance(t), state.v, state.inverse, state.debt)
-        after = state._replace(
-            t=int(t[-1]),
-            c_sum=sums[-1].copy(),
-            v=leads.v[-1].copy(),
-            lo=float(leads.lo[-1]),
-            hi=float(leads.hi[-1]),
-            steps=int(leads.steps[-1]),
-            inverse=leads.inverse,
-            debt=leads.debt,
-        )
-        return Stretch(
-            np.vstack([state.v, leads.v]),
-            np.append(state.lo, leads.lo[:-1]),
-            np.append(state.hi, leads.hi[:-1]),
-            leads.steps,
-            after,
-        )
-
-    def _tolerance(self, t: Any) -> Any:
-        """The gap that the leader after t rounds, played in round t + 1, must have."""
-        return np.minimum(self.tolerance, 0.1 / (t + 1))
+    def aims(self, state: FTLState, costs: Floats) -> Aims:
+        """Every round, the mean of all costs."""
+        t, sums = state.t + 1 + np.arange(len(costs)), running_sums(state.c_sum, costs)
+        memory = {"t": int(t[-1]), "c_sum": sums[-1].copy()}
+        means = np.divide(sums, (t + self.kappa)[:, np.newaxis], out=sums)
+        return Aims(np.arange(len(costs)), means, narrowing(self.tolerance, t), memory)

@@ -14,7 +14,8 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
-from lsmdp.learners.base import LeaderBase, lead, passive_lead
+from lsmdp.learners.leader import Aims, LeaderBase, first_lead, narrowing
+from lsmdp.learners.stretch import running_sums
 from lsmdp.model import LMDP
 
 
@@ -32,6 +33,8 @@ class PhasedState(NamedTuple):
     anchor: Floats
     fresh: int
     excess: float
+    inverse: Floats
+    debt: int
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,16 @@ class PhasedLeader(LeaderBase):
 
     def init(self, lmdp: LMDP) -> PhasedState:
         """Phase 1 plays P."""
-        return PhasedState(0, 1, self.length(1), np.zeros(lmdp.n), *passive_lead(lmdp))
+        return PhasedState(0, 1, self.length(1), np.zeros(lmdp.n), *first_lead(lmdp))
 
-    def observe(self, lmdp: LMDP, state: PhasedState, c_t: Floats) -> PhasedState:
-        """Add the cost; at the end of a phase, solve for the mean of all costs so far."""
-        t, left, c_sum = state.t + 1, state.left - 1, state.c_sum + c_t
-        if left:
-            return state._replace(t=t, left=left, c_sum=c_sum, steps=0)
-        new = lead(lmdp, c_sum / t, state, min(self.tolerance, 0.1 / (t + 1)))
-        return PhasedState(t, state.phase + 1, self.length(state.phase + 1), c_sum, *new)
+    def aims(self, state: PhasedState, costs: Floats) -> Aims:
+        """At the end of a phase, the mean of all costs so far."""
+        phase, left, ends = state.phase, state.left - len(costs), []
+        while left <= 0:
+            ends.append(len(costs) - 1 + left)
+            phase += 1
+            left += self.length(phase)
+        after, sums = np.array(ends, dtype=np.int64), running_sums(state.c_sum, costs)
+        t = state.t + 1 + after
+        memory = {"t": state.t + len(costs), "phase": phase, "left": left, "c_sum": sums[-1].copy()}
+        return Aims(after, sums[after] / t[:, np.newaxis], narrowing(self.tolerance, t), memory)

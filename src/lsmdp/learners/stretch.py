@@ -1,7 +1,8 @@
-"""Learning from several rounds at once, in compiled code, where the model is small enough (small.py).
+"""What a learner does in consecutive rounds.
 
 A learner may have a fourth method, ``observe_all(lmdp, state, costs)``: what ``observe`` would do for each row of
-costs, as one :class:`Stretch`. It is the same arithmetic, so that a game may be cut into stretches anywhere.
+costs, as one :class:`Stretch`. It is the same arithmetic, so that a game may be cut into stretches anywhere. On a model
+that is small enough (small.py) the stretch is one call of compiled code, and ``observe`` is a stretch of one round.
 """
 
 from __future__ import annotations
@@ -10,11 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp import small
 from lsmdp.arrays import Floats, Ints
 from lsmdp.learners.base import State
-from lsmdp.model import LMDP
-from lsmdp.perron import solve
 
 
 class Stretch(NamedTuple):
@@ -30,29 +28,14 @@ class Stretch(NamedTuple):
     state: State
 
 
-def nothing_kept(lmdp: LMDP) -> tuple[Floats, int]:
-    """The inverse that small.py keeps, and the extra steps taken with it, before the first round."""
-    square = lmdp.square
-    return (np.empty((0, 0)), 0) if square is None else (_inverse(lmdp, np.zeros(lmdp.n)), 0)
+def unmoved(v: Floats, rounds: int, state: State) -> Stretch:
+    """The same v in all rounds, and nothing claimed of it."""
+    nothing = np.full(rounds, np.nan)
+    return Stretch(np.tile(v, (rounds + 1, 1)), nothing, nothing, np.zeros(rounds, np.int64), state)
 
 
-def lead_all(lmdp: LMDP, costs: Floats, tols: Floats, v: Floats, inverse: Floats, debt: int) -> small.Leads:
-    """The leader of each row of costs, each from the last; what is too hard for small.py is solved in general."""
-    square = lmdp.square
-    assert square is not None
-    leads = small.lead_all(square, lmdp.temperature, costs, tols, v, inverse, debt)
-    while leads.done < len(costs):
-        at = leads.done
-        hard = solve(lmdp, costs[at], tol=float(tols[at]), start=leads.v[at - 1] if at else v)
-        leads.v[at], (leads.lo[at], leads.hi[at]), leads.steps[at] = hard.v, hard.bounds, hard.iterations
-        inverse = _inverse(lmdp, hard.v)
-        rest = small.lead_all(square, lmdp.temperature, costs[at + 1 :], tols[at + 1 :], hard.v, inverse, 0)
-        for column, more in zip(leads[1:5], rest[1:5], strict=True):
-            column[at + 1 :] = more
-        leads = leads._replace(done=at + 1 + rest.done, inverse=rest.inverse, debt=rest.debt)
-    return leads
-
-
-def _inverse(lmdp: LMDP, v: Floats) -> Floats:
-    assert lmdp.square is not None
-    return small.inverse_at(lmdp.square, lmdp.temperature, v)
+def running_sums(c_sum: Floats, costs: Floats) -> Floats:
+    """The sum of all costs after each round: the same bits wherever the rounds are cut."""
+    sums = np.array(costs)
+    sums[0] += c_sum
+    return np.add.accumulate(sums, axis=0, out=sums)

@@ -16,12 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp import kernels
+from lsmdp import small
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.learners.base import Report
+from lsmdp.learners.stretch import Stretch, running_sums
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import Policy, kept_flow
+from lsmdp.updates import update
 
 NEARLY_PERIODIC = 0.05  # least probability of staying that keeps every eigenvalue of P away from -1
 
@@ -68,31 +70,37 @@ class TrackTheLeader:
 
     def observe(self, lmdp: LMDP, state: TrackState, c_t: Floats) -> TrackState:
         """Add the cost and take the Bellman updates for the new mean."""
-        t, c_sum = state.t + 1, state.c_sum + c_t
-        c_bar, before = c_sum / t, state.c_sum / max(state.t, 1)
-        r, lo, hi = kernels.residual(lmdp.P, before, state.v, lmdp.temperature)
-        r += state.v
-        r += np.subtract(c_bar, before, out=before)
-        v = self._average(lmdp, c_bar, r)
-        for _ in range(self.steps - 1):
-            v = self._average(lmdp, c_bar, _bellman(lmdp, c_bar, v))
-        v -= v.min()
-        return TrackState(t, c_sum, v, lo, hi)
+        if lmdp.square is not None:
+            tracked: TrackState = self.observe_all(lmdp, state, np.asarray(c_t)[np.newaxis]).state
+            return tracked
+        return self._observe(lmdp, state, c_t)
 
-    def _average(self, lmdp: LMDP, c_bar: Floats, once: Floats) -> Floats:
-        if not self.averaged:
-            return once
-        r, _, _ = kernels.residual(lmdp.P, c_bar, once, lmdp.temperature)
-        r /= 2
-        r += once  # (once + B once) / 2
-        return r
+    def observe_all(self, lmdp: LMDP, state: TrackState, costs: Floats) -> Stretch:
+        """The same for each row of costs, on a small model in compiled code (small.py)."""
+        assert lmdp.square is not None
+        rounds, t = len(costs), state.t + 1 + np.arange(len(costs))
+        sums = running_sums(state.c_sum, costs)
+        means = np.vstack([state.c_sum / max(state.t, 1), sums / t[:, np.newaxis]])
+        values, lo, hi, done = np.vstack([state.v, costs]), np.empty(rounds), np.empty(rounds), 0
+        while done < rounds:
+            rest = values[done:], lo[done:], hi[done:]
+            done += small.track_all(lmdp.square, lmdp.temperature, means[done:], self.steps, self.averaged, *rest)
+            if done < rounds:  # v spans too much for one scale
+                before = sums[done - 1] if done else state.c_sum
+                hard = self._observe(lmdp, TrackState(int(t[done]) - 1, before, values[done], 0.0, 0.0), costs[done])
+                values[done + 1], lo[done], hi[done], done = hard.v, hard.lo, hard.hi, done + 1
+        after = TrackState(int(t[-1]), sums[-1].copy(), values[-1].copy(), float(lo[-1]), float(hi[-1]))
+        return Stretch(values, lo, hi, np.full(rounds, self._passes), after)
+
+    def _observe(self, lmdp: LMDP, state: TrackState, c_t: Floats) -> TrackState:
+        known = kept_flow(lmdp, state.v)
+        given = (lmdp.P, lmdp.temperature, state.c_sum, c_t, state.t + 1, state.v, known)
+        return TrackState(state.t + 1, *update(*given, steps=self.steps, averaged=self.averaged))
 
     def report(self, before: TrackState, after: TrackState) -> Report:
         """The bounds that the policy played proves for the mean cost before the round."""
-        return Report(after.lo, after.hi, self.steps * (1 + self.averaged))
+        return Report(after.lo, after.hi, self._passes)
 
-
-def _bellman(lmdp: LMDP, c: Floats, v: Floats) -> Floats:
-    r, _, _ = kernels.residual(lmdp.P, c, v, lmdp.temperature)
-    r += v
-    return r
+    @property
+    def _passes(self) -> int:
+        return self.steps * (1 + self.averaged)

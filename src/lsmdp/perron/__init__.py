@@ -10,7 +10,7 @@ evaluating the certificate of problem.py on the very v that it returns.
 
 One file per method, all behind the protocol of problem.py: power.py, direct.py, dense.py, krylov.py (the last three
 share newton.py), and auto.py, which chooses. ``follow`` (follow.py) solves again after the cost has changed a little,
-with the factors of earlier rounds (chord.py).
+by sweeps over the states (seidel.py) or with the factors of earlier rounds (chord.py).
 """
 
 from __future__ import annotations

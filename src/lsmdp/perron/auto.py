@@ -4,7 +4,8 @@
    measures the contraction m per step, hence the steps log(gap/tol) / log(1/m) that finishing would take. The fast
    modes go first, so that this is a lower estimate. Where even three times as many are few, they are taken.
 2. Otherwise the fill of a sparse elimination is counted (no numbers are computed): what a direct method costs is then
-   known, in multiply-adds.
+   known, in multiply-adds. If power steps still seem cheaper, some more of them measure m again: where they now
+   predict more steps than before, they will again, and the prediction is raised by as much once more.
 3. The methods follow in order of cost, each from the best v so far. One whose cost was guessed (power steps, Krylov)
    gets no more work than a method whose cost is known would take: a wrong guess at most doubles the bill. The chain
    ends with power steps up to a generous limit.
@@ -23,6 +24,7 @@ from lsmdp.perron.power import Power
 from lsmdp.perron.problem import Attempt, Method, Problem, exhausted
 
 FIRST_LOOK = 20  # power steps of the first run
+SECOND_LOOK = 80  # and of the second, where much depends on it
 PATIENCE = 130  # power steps that, times OPTIMISM, are cheaper than planning the elimination of a large model
 OPTIMISM = 3.0  # the fast modes go first: the contraction seen early is better than the one that matters
 NEWTON_STEPS = 10  # a typical solve from far away;
@@ -43,7 +45,11 @@ class Auto:
         steps = trail.predict(trail.follow(Power(FIRST_LOOK)).rate)
         if not trail.done and steps <= PATIENCE:
             steps = trail.predict(trail.follow(Power(int(OPTIMISM * steps) + FIRST_LOOK)).rate)
-        for method in [] if trail.done else _by_cost(problem, steps, trail):
+        known, power_steps = [] if trail.done else _known(problem, trail), steps
+        if known and SECOND_LOOK < OPTIMISM * steps < known[0][0] / problem.P.nnz:
+            again = trail.predict(trail.follow(Power(SECOND_LOOK)).rate)
+            power_steps = again * max(1.0, again / steps)
+        for method in [] if trail.done else _by_cost(problem, steps, power_steps, trail):
             if not trail.done:
                 trail.follow(method)
         return replace(trail.attempt, story=tuple(trail.story))
@@ -84,21 +90,34 @@ class _Trail:
         return latest
 
 
-def _by_cost(problem: Problem, steps: float, trail: _Trail) -> list[Method]:
-    """The methods that are worth trying after the first look, cheapest first, and power without limit at the end."""
-    entries = float(problem.P.nnz)
-    rounds = NEWTON_STEPS if trail.attempt.gap > NEAR else NEWTON_STEPS_NEAR
+def _rounds(trail: _Trail) -> int:
+    return NEWTON_STEPS if trail.attempt.gap > NEAR else NEWTON_STEPS_NEAR
+
+
+def _known(problem: Problem, trail: _Trail) -> list[tuple[float, Method]]:
+    """Methods whose cost is known, with it, the cheapest first."""
     known: list[tuple[float, Method]] = []
     if problem.plan.entries is not None:
-        known.append((rounds * problem.plan.work, Direct()))
+        known.append((_rounds(trail) * problem.plan.work, Direct()))
     if problem.n <= LIMIT:
-        known.append((rounds * factor_work(problem.n), Dense()))
+        known.append((_rounds(trail) * factor_work(problem.n), Dense()))
+    return sorted(known, key=lambda cost: cost[0])
+
+
+def _by_cost(problem: Problem, steps: float, power_steps: float, trail: _Trail) -> list[Method]:
+    """The methods that are worth trying after the first look, cheapest first, and power without limit at the end."""
+    entries = float(problem.P.nnz)
+    rounds = _rounds(trail)
+    known = _known(problem, trail)
     allowed = min((cost for cost, _ in known), default=inf)
     # a Krylov space of dimension k does the work of k^2 power steps on a diffusive chain
     products = rounds * max(BASIS, 4 * sqrt(steps))
     product = product_work(problem)
     guessed: list[tuple[float, Method]] = [
-        (OPTIMISM * steps * entries, Power(int(min(2 * steps + FIRST_LOOK, Power.max_steps, allowed / entries)))),
+        (
+            OPTIMISM * power_steps * entries,
+            Power(int(min(2 * power_steps + FIRST_LOOK, Power.max_steps, allowed / entries))),
+        ),
         (products * product, Krylov(max_products=int(min(allowed / product, Krylov.max_products)))),
     ]
     ordered = sorted(known + guessed, key=lambda cost: cost[0])

@@ -1,33 +1,37 @@
 """Newton's method with a factor from earlier: for costs that change a little from round to round.
 
 Howard's policy iteration at v solves (I - Q_v) d = r - mu.r. Factored once at an *anchor* v_0, I - Q_{v_0} still serves
-as a preconditioner when v has moved: the step d = (I - Q_{v_0})^{-1} (r - mean) leaves a fraction of r that grows with
-v - v_0. Since I - Q_v = diag(1/Pz) [diag(Pz/z) - P] diag(z), what moves in the bracket is its diagonal alone, and
-that by the change of c - lambda only: with w = e^{v_0 - v}, the step w^{-1} (I - Q_{v_0})^{-1} w (r - mean) takes the
-present weights outside and the old factor inside. It is the better one when v is far from the anchor. The mean is
-taken under the law that makes the system solvable: mu_0 w.
+as a preconditioner when v has moved: the step d = (I - Q_{v_0})^{-1} (r - mu_0.r) leaves a fraction of r that grows
+with the change of the differences of v along moves, not with v itself. Weights e^{v_0 - v} outside the old factor
+would make up for all of that but for the change of c. They were tried and do harm: with them a constant is no longer
+in the kernel, and the slowest mode has to be found again in each round.
 
 *Residuals of earlier steps are used up.* Each step moves v by V and r by R, nearly linearly, so that along the pairs
 (V, R) the residual can be lowered without a solve: the pairs are kept with orthonormal R (generalised conjugate
 residuals on a map that is not quite linear). A few slow modes, where the old factor is wrong most, cost one pair each.
 
 If P is reversible with respect to rho, the rows of I - Q_{v_0} times rho z (Pz) are symmetric, and half a factor does.
-The loop works in the order of elimination, on a copy of P in that order; it takes no logarithm and no exponential of a
-number near 1 or 0 but by its series. It certifies nothing: its caller evaluates the certificate on the v that it
-gives back.
+
+*One compiled call a round.* The loop works in the order of elimination, on a copy of P in that order; it takes no
+logarithm and no exponential of a number near 1 or 0 but by its series. Where the contraction so far says that the next
+step is the last one, the step is followed by the certificate in place of such an update: z = e^{-v} afresh, Pz, and the
+enclosure of kernels.py with the largest of each of its terms. What that computes of v alone is the residual that the
+next round begins with, so that a round of k steps reads P about k times in all.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from lsmdp import kernels
-from lsmdp.arrays import CSR, Floats, like
+from lsmdp.arrays import CSR, EPS, Floats, read_only
 from lsmdp.dissection import Blocks
+from lsmdp.elementary import exponentials, extremes
 from lsmdp.elimination import Elimination, backward, eliminate, forward, pinned
 from lsmdp.errors import ConvergenceError
 from lsmdp.perron.problem import Problem
@@ -35,10 +39,10 @@ from lsmdp.perron.problem import Problem
 PAIRS = 4  # steps whose residuals are kept
 FLAT = 500.0  # span of v up to which e^{-v} is a safe representation of it
 SYMMETRIC_SPAN = 250.0  # and up to which products of two of them are
-MOVED = 0.4  # a v that has moved from the anchor by this span asks for the present weights
 LONGEST = 2.0  # steps in v are shortened to this
 LOST = 30.0  # a residual this many times the best one will not come back
 VISITED = 0.01  # the pinned state may be this much rarer than the commonest one
+ROWS = kernels.ROWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +51,41 @@ class Factor:
 
     factors: Elimination
     P: CSR
-    anchor: Floats
     law: Floats  # mu_0
     rows: Floats  # what the rows were multiplied by
+
+    @cached_property
+    def arrays(self) -> kernels.Arrays:
+        """P as the loops read it."""
+        return kernels.rows(self.P)
+
+    @cached_property
+    def most(self) -> int:
+        """Entries of a row of P."""
+        return int(np.diff(self.P.indptr).max())
 
     @property
     def work(self) -> float:
         """The cost to make it, relative to one of a chain that is not reversible."""
         return 0.6 if self.factors.lower is self.factors.upper else 1.0
+
+
+class Seen(NamedTuple):
+    """What a certificate computes of v alone, in the order of a factor: e^{(min v - v)/T} and log(Pz / z)."""
+
+    z: Floats
+    logs: Floats
+
+
+class Round(NamedTuple):
+    """What a round led to: ``span`` is that of r in the loop, ``lo`` and ``hi`` are proven, infinite if nothing is."""
+
+    v: Floats
+    span: float
+    lo: float
+    hi: float
+    steps: int
+    seen: Seen
 
 
 def factor(problem: Problem, anchor: Floats) -> Factor | None:
@@ -63,24 +94,23 @@ def factor(problem: Problem, anchor: Floats) -> Factor | None:
     try:
         if rho is not None and np.ptp(anchor) <= SYMMETRIC_SPAN:
             factors, law = _balanced(problem, anchor, rho)
-            rows = law
+            law = rows = law[factors.order]
         else:
             factors, law = _pinned(problem, anchor)
-            rows = np.ones_like(law)
+            law, rows = law[factors.order], np.ones_like(law)
     except ConvergenceError:
         return None
-    order = factors.order
-    return Factor(factors, problem.plan.permuted, anchor[order], law[order], rows[order])
+    return Factor(factors, problem.plan.permuted, law, rows)
 
 
-def nothing(problem: Problem, v: Floats) -> Factor:
+def nothing(problem: Problem) -> Factor:
     """No factor at all: steps of the power method, of which the pairs take care of the slow modes."""
     n, empty = problem.n, np.zeros(0, dtype=np.float32)
     start, rows = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32)
     blocks = Blocks(np.zeros(1, dtype=np.int32), start, rows, start, np.zeros(0, dtype=np.int32))
     order = np.arange(n, dtype=np.int32)
     factors = Elimination(order, blocks, empty, empty, np.ones(n), killed=True)
-    return Factor(factors, problem.P, v - v.min(), np.full(n, 1.0 / n), np.ones(n))
+    return Factor(factors, problem.P, np.full(n, 1.0 / n), np.ones(n))
 
 
 def _pinned(problem: Problem, anchor: Floats) -> tuple[Elimination, Floats]:
@@ -88,6 +118,7 @@ def _pinned(problem: Problem, anchor: Floats) -> tuple[Elimination, Floats]:
     state = int(anchor.argmin())
     factors, law = pinned(problem.plan, weights, state, single=True)
     if law[state] < VISITED * law.max():
+        del factors
         factors, law = pinned(problem.plan, weights, int(law.argmax()), single=True)
     return factors, law
 
@@ -95,59 +126,61 @@ def _pinned(problem: Problem, anchor: Floats) -> tuple[Elimination, Floats]:
 def _balanced(problem: Problem, anchor: Floats, rho: Floats) -> tuple[Elimination, Floats]:
     """rho(x) P(x,y) z(x) z(y) is symmetric, and its rows sum to mu up to a factor."""
     P = problem.P
-    z = np.exp(anchor.min() - anchor)
-    flow = np.repeat(rho * z, np.diff(P.indptr)) * P.data * z[P.indices]
-    law = np.asarray(like(P, flow).sum(axis=1))
-    total = law.sum()
+    flow, law = np.empty(P.nnz), np.empty(P.shape[0])
+    total = _flow(*kernels.rows(P), rho, np.exp(anchor.min() - anchor), flow, law)
+    flow /= total
     law /= total
     end = np.zeros_like(law)
     end[law.argmax()] = law.max()
-    return eliminate(problem.plan, flow / total, end, symmetric=True, single=True), law
+    return eliminate(problem.plan, flow, end, symmetric=True, single=True), law
 
 
 def iterate(
-    problem: Problem, v: Floats, known: kernels.Evaluation, tol: float, made: Factor, limit: int
-) -> tuple[Floats, float, int]:
-    """(v, span of r as the loop sees it, steps) after steps until that span is at most tol, or no further.
+    problem: Problem, c: Floats, v: Floats, seen: Seen | None, made: Factor, tol: float, limit: int, usual: int = 0
+) -> Round:
+    """Steps from v until its bounds are at most tol apart, or no further; c, v and tol in units of the cost.
 
-    ``known`` is what was evaluated at this v, in units of the cost.
+    ``seen`` is what the last round has computed of this v; it is written over. ``usual`` is the least number of steps
+    that rounds take (0: not known).
     """
-    T, order, factors = problem.lmdp.temperature, made.factors.order, made.factors
-    u = v[order]
-    u -= u.min()
-    span, steps = np.inf, 0
-    if u.max() <= FLAT:
-        span, steps = _iterate(
-            *kernels.rows(made.P),
-            problem.c[order],
-            u,
-            known.w[order] if known.w.size else np.exp(-u),
-            known.base[order] / -T,
-            made.anchor,
-            made.law,
-            made.rows,
-            factors.blocks,
-            factors.lower,
-            factors.upper,
-            factors.pivots,
-            tol,
-            limit,
-        )
-    out = np.empty_like(u)
-    out[order] = u
-    return out, span, steps
+    n, f = problem.n, made.factors
+    z, logs = (np.empty(n), np.empty(n)) if seen is None else seen
+    out = np.empty(n)
+    span, lo, hi, steps = _round(
+        *made.arrays,
+        f.order,
+        read_only(c.view()),
+        read_only(v.view()),
+        problem.lmdp.temperature,
+        made.most,
+        seen is None,
+        made.law,
+        made.rows,
+        f.blocks,
+        f.lower,
+        f.upper,
+        f.pivots,
+        tol,
+        limit,
+        usual,
+        z,
+        logs,
+        out,
+    )
+    return Round(read_only(out), span, lo, hi, steps, Seen(z, logs))
 
 
 @njit(cache=True, error_model="numpy")
-def _iterate(
+def _round(
     indptr: Any,
     indices: Any,
     data: Any,
-    c: Any,
-    v: Any,
-    z: Any,
-    logs: Any,
-    anchor: Any,
+    order: Any,
+    cost: Any,
+    value: Any,
+    T: float,
+    most: int,
+    unseen: bool,
     law: Any,
     rows: Any,
     blocks: Any,
@@ -156,142 +189,219 @@ def _iterate(
     pivots: Any,
     tol: float,
     limit: int,
-) -> tuple[float, int]:
-    n = v.size
-    a, r, step = np.zeros(n), np.empty(n), np.empty(n)
-    b, before, w = np.empty(n), np.empty(n), np.ones(n)
-    V, R = np.empty((PAIRS, n)), np.empty((PAIRS, n))
-    span = _residual(c, logs, r)
-    best, steps = span, 0
-    while span > tol and steps < limit:
-        before[:] = r
-        step[:] = 0.0
-        for j in range(min(steps, PAIRS)):
-            _project(r, R[j], step, V[j])
-        weighted = _weights(v, anchor, w)
-        _load(r, law, rows, w, weighted, b)
-        forward(blocks, lower, b)
-        b /= pivots
-        backward(blocks, upper, b, np.inf)
-        longest = _add(b, w, weighted, step)
+    usual: int,
+    z: Any,
+    logs: Any,
+    out: Any,
+) -> tuple[float, float, float, int]:
+    n, goal = value.size, 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
+    v, a, r, d = np.empty(n), np.zeros(n), np.empty(n), np.empty(n)
+    V, R = np.empty((PAIRS, n), dtype=np.float32), np.empty((PAIRS, n), dtype=np.float32)
+    shares = np.zeros(PAIRS)
+    for x in range(n):
+        v[x] = value[order[x]]
+    lo, hi = -np.inf, np.inf
+    if unseen:
+        lo, hi = _judge(indptr, indices, data, order, cost, most, v, T, z, logs)
+        if not hi - lo < np.inf:
+            return np.inf, lo, hi, 0
+    judged, steps, last = unseen, 0, np.inf
+    span = best = _residual(order, cost, T, logs, r)
+    while span > goal and steps < limit:
+        _project(r, R, min(steps, PAIRS), shares, d)
+        _load(law, rows, d)
+        forward(blocks, lower, d)
+        d /= pivots
+        backward(blocks, upper, d, np.inf)
+        low, longest = _add(V, min(steps, PAIRS), shares, d)
         if not longest < np.inf:
-            return np.inf, steps
+            return np.inf, lo, hi, steps
         if longest > LONGEST:
-            step *= LONGEST / longest
-        _move(z, v, step, min(longest, LONGEST))
-        _ratios(indptr, indices, data, z, b)
-        _take_logs(a, b, logs)
-        span = _residual(c, logs, r)
+            d *= LONGEST / longest
+            low *= LONGEST / longest
+        at = steps % PAIRS
+        for x in range(n):
+            V[at, x], R[at, x] = d[x], -r[x]
+            v[x] += T * d[x]
         steps += 1
-        if not span <= LOST * best:
+        judged = usual == 1 if steps == 1 else span * (span / last) <= goal
+        last = span
+        if judged:
+            lo, hi = _judge(indptr, indices, data, order, cost, most, v, T, z, logs)
+            a[:] = 0.0
+            span = _residual(order, cost, T, logs, r)
+        else:
+            lo, hi = -np.inf, np.inf
+            _move(z, d, low, min(longest, LONGEST))
+            span = _update(indptr, indices, data, order, cost, T, z, a, r)
+        if not span <= LOST * best or (judged and hi - lo <= tol):
             break
         best = min(best, span)
-        if span > tol and steps < limit:
-            _remember(before, r, step, R, V, steps - 1)
-    return span, steps
+        _remember(r, R, V, steps)
+    if not judged and span <= goal:
+        lo, hi = _judge(indptr, indices, data, order, cost, most, v, T, z, logs)
+    for x in range(n):
+        out[order[x]] = v[x]
+    return span, lo, hi, steps
+
+
+@njit(cache=True, error_model="numpy")
+def _judge(
+    indptr: Any, indices: Any, data: Any, order: Any, cost: Any, most: int, v: Any, T: float, z: Any, logs: Any
+) -> tuple[float, float]:
+    """Bounds on r = Bv - v, rounding included; v <- v - min v, z and log(Pz / z) on the way.
+
+    Each row is given the error of one that has the largest of everything: entries, |c|, the span of v, 1/s. A v that
+    is beyond floats shows in the span of v or in that of r.
+    """
+    low, high = extremes(v)
+    if not high - low <= FLAT * T:
+        return -np.inf, np.inf
+    s, surprise, spare, values = np.empty(ROWS), np.empty(ROWS), np.empty((2, ROWS)), np.empty(ROWS)
+    for start in range(0, v.size, ROWS):
+        end = min(start + ROWS, v.size)
+        for x in range(start, end):
+            v[x] -= low
+            logs[x] = v[x] / T
+        exponentials(logs[start:end], z[start:end], spare)
+    lower, upper, least = np.inf, -np.inf, np.inf
+    for start in range(0, v.size, ROWS):
+        rows = min(ROWS, v.size - start)
+        _sums(indptr, indices, data, z, start, s[:rows])
+        kernels.logs_of(s[:rows], surprise[:rows], spare)
+        for k in range(rows):
+            base = -v[start + k] - T * surprise[k]
+            values[k] = cost[order[start + k]] + base  # eq:bellman_V
+            logs[start + k] = base / -T
+        least = min(least, extremes(s[:rows])[0])
+        smallest, largest = extremes(values[:rows])
+        lower, upper = min(lower, smallest), max(upper, largest)
+    cheapest, dearest = extremes(cost)
+    _, error = kernels.enclose(max(-cheapest, dearest), high - low, least, -np.log(least), T, most, EPS)
+    if not upper - lower + error < np.inf:
+        return -np.inf, np.inf
+    return lower - error, upper + error
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _ratios(indptr: Any, indices: Any, data: Any, z: Any, a: Any) -> None:
-    """a = Pz / z."""
-    for x in range(z.size):
-        s = 0.0
-        for p in range(indptr[x], indptr[x + 1]):
-            s += data[p] * z[indices[p]]
-        a[x] = s / z[x]
+def _sums(indptr: Any, indices: Any, data: Any, z: Any, start: int, s: Any) -> None:
+    """s = (Pz)(start + k) for all k; the terms of a row four by four, which do not wait for each other."""
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    p = np.uint64(indptr[start])
+    for k in range(s.size):
+        total, end = 0.0, np.uint64(indptr[start + k + 1])
+        while p + four <= end:
+            left = data[p] * z[indices[p]] + data[p + one] * z[indices[p + one]]
+            total += left + (data[p + two] * z[indices[p + two]] + data[p + three] * z[indices[p + three]])
+            p += four
+        while p < end:
+            total += data[p] * z[indices[p]]
+            p += one
+        s[k] = total
+
+
+@njit(cache=True, error_model="numpy")
+def _residual(order: Any, cost: Any, T: float, logs: Any, r: Any) -> float:
+    """r = c / T - logs less its mean; its span."""
+    scale = 1.0 / T
+    for x in range(r.size):
+        r[x] = cost[order[x]] * scale - logs[x]
+    return _centre(r)
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _residual(c: Any, logs: Any, r: Any) -> float:
-    """r = c - logs less its mean; its span."""
+def _centre(r: Any) -> float:
     total = 0.0
     for x in range(r.size):
-        r[x] = c[x] - logs[x]
         total += r[x]
     mean = total / r.size
-    low, high = np.inf, -np.inf
     for x in range(r.size):
         r[x] -= mean
-        low, high = min(low, r[x]), max(high, r[x])
-    return high - low
+    low, high = extremes(r)
+    return float(high - low)
 
 
-@njit(cache=True, error_model="numpy")
-def _weights(v: Any, anchor: Any, w: Any) -> bool:
-    """w = e^{v_0 - v}, where v has moved; whether it has."""
-    low, high = np.inf, -np.inf
-    for x in range(v.size):
-        apart = v[x] - anchor[x]
-        low, high = min(low, apart), max(high, apart)
-    if not high - low > MOVED:
-        return False
-    for x in range(v.size):
-        w[x] = np.exp(anchor[x] - v[x] + (high + low) / 2)
-    return True
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _load(r: Any, law: Any, rows: Any, w: Any, weighted: bool, b: Any) -> None:
-    """b = rows w (r - mean), the mean under law w."""
-    mass, total = 1.0, 0.0
-    if weighted:
-        mass = 0.0
-        for x in range(r.size):
-            mass += law[x] * w[x]
-            total += law[x] * w[x] * r[x]
-    else:
-        for x in range(r.size):
-            total += law[x] * r[x]
-    mean = total / mass
-    if weighted:
-        for x in range(r.size):
-            b[x] = (r[x] - mean) * (rows[x] * w[x])
-    else:
-        for x in range(r.size):
-            b[x] = (r[x] - mean) * rows[x]
-
-
-@njit(cache=True, error_model="numpy")
-def _add(b: Any, w: Any, weighted: bool, step: Any) -> float:
-    """step += b / w; the largest entry of it."""
-    longest = 0.0
-    if weighted:
-        for x in range(b.size):
-            b[x] /= w[x]
-    for x in range(b.size):
-        step[x] += b[x]
-        longest = max(longest, abs(step[x]))
-    return longest
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _update(indptr: Any, indices: Any, data: Any, order: Any, cost: Any, T: float, z: Any, a: Any, r: Any) -> float:
+    """r for the new z, and its span. Where a is the Pz / z before (not 0), r changes by log(new / a)."""
+    s, logs, spare, scale = np.empty(ROWS), np.empty(ROWS), np.empty((2, ROWS)), 1.0 / T
+    near = a[0] > 0.0
+    for start in range(0, z.size, ROWS):
+        rows, far = min(ROWS, z.size - start), 0.0
+        _sums(indptr, indices, data, z, start, s[:rows])
+        for k in range(rows):
+            s[k] /= z[start + k]
+            far = max(far, abs(s[k] - a[start + k]) - 0.05 * a[start + k])
+        if near and far <= 0.0:
+            for k in range(rows):
+                x = start + k
+                y = (s[k] - a[x]) / (s[k] + a[x])
+                q = y * y
+                r[x] -= 2 * y * (1 + q * (1 / 3 + q * (1 / 5 + q * (1 / 7 + q * (1 / 9)))))
+                a[x] = s[k]
+            continue
+        for k in range(rows):
+            s[k], a[start + k] = s[k] / a[start + k] if near else s[k], s[k]
+        kernels.logs_of(s[:rows], logs[:rows], spare)
+        for k in range(rows):
+            x = start + k
+            r[x] = r[x] - logs[k] if near else cost[order[x]] * scale - logs[k]
+    return _centre(r)
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _project(r: Any, R: Any, step: Any, V: Any) -> None:
-    """Lower r along one pair."""
-    share = 0.0
-    for x in range(r.size):
-        share += r[x] * R[x]
-    for x in range(r.size):
-        r[x] -= share * R[x]
-        step[x] -= share * V[x]
+def _project(r: Any, R: Any, pairs: int, shares: Any, d: Any) -> None:
+    """d = r lowered along the pairs."""
+    d[:] = r
+    for j in range(pairs):
+        one, share = R[j], 0.0
+        for x in range(r.size):
+            share += d[x] * one[x]
+        for x in range(r.size):
+            d[x] -= share * one[x]
+        shares[j] = share
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _remember(before: Any, r: Any, step: Any, R: Any, V: Any, count: int) -> None:
-    """A new pair in place of the oldest of ``count``, with R orthogonal to the others and of length 1."""
-    at = count % PAIRS
+def _load(law: Any, rows: Any, d: Any) -> None:
+    """d <- rows (d - mean), the mean under the law."""
+    mean = 0.0
+    for x in range(d.size):
+        mean += law[x] * d[x]
+    for x in range(d.size):
+        d[x] = (d[x] - mean) * rows[x]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _add(V: Any, pairs: int, shares: Any, d: Any) -> tuple[float, float]:
+    """d <- d - the moves of the pairs; its least entry, and the largest in modulus."""
+    for j in range(pairs):
+        one, share = V[j], shares[j]
+        for x in range(d.size):
+            d[x] -= share * one[x]
+    low, high = extremes(d)
+    total = 0.0
+    for x in range(d.size):
+        total += d[x]
+    return low, max(-low, high) if abs(total) < np.inf else np.inf
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def _remember(r: Any, R: Any, V: Any, steps: int) -> None:
+    """Complete the pair of the last step: R is -r before it, and becomes the change, orthogonal to the others."""
+    at = (steps - 1) % PAIRS
     new, move = R[at], V[at]
     for x in range(r.size):
-        new[x] = r[x] - before[x]
-        move[x] = step[x]
-    for j in range(min(count, PAIRS)):
+        new[x] += r[x]
+    for j in range(min(steps, PAIRS)):
         if j == at:
             continue
-        share = 0.0
+        one, other, share = R[j], V[j], 0.0
         for x in range(r.size):
-            share += new[x] * R[j, x]
+            share += new[x] * one[x]
         for x in range(r.size):
-            new[x] -= share * R[j, x]
-            move[x] -= share * V[j, x]
+            new[x] -= share * one[x]
+            move[x] -= share * other[x]
     size = 0.0
     for x in range(r.size):
         size += new[x] * new[x]
@@ -302,33 +412,33 @@ def _remember(before: Any, r: Any, step: Any, R: Any, V: Any, count: int) -> Non
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _move(z: Any, v: Any, step: Any, longest: float) -> None:
-    """v <- v + step, z <- z e^{-step}; eight terms of the series are exact to rounding up to 0.03."""
+def _move(z: Any, d: Any, low: float, longest: float) -> None:
+    """z <- z e^{-d} up to a factor, d is used up; eight terms of the series are exact to rounding up to 0.03."""
     if longest > 0.03:
-        for x in range(z.size):
-            v[x] += step[x]
-            z[x] *= np.exp(-step[x])
+        out, spare = np.empty(ROWS), np.empty((1, ROWS))
+        for start in range(0, z.size, ROWS):
+            end = min(start + ROWS, z.size)
+            for x in range(start, end):
+                d[x] -= low
+            exponentials(d[start:end], out[: end - start], spare)
+            for x in range(start, end):
+                z[x] *= out[x - start]
         return
     for x in range(z.size):
-        y = -step[x]
-        v[x] += step[x]
+        y = -d[x]
         series = 1 / 24 + y * (1 / 120 + y * (1 / 720 + y * (1 / 5040)))
         z[x] *= 1 + y * (1 + y * (0.5 + y * (1 / 6 + y * series)))
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _take_logs(a: Any, new: Any, logs: Any) -> None:
-    """logs = log(new): by the series of log(new / a) where all ratios to the a before are near 1; a <- new."""
-    far = 0.0
-    for x in range(a.size):
-        far = max(far, abs(new[x] - a[x]) - 0.05 * a[x])
-    if not far <= 0.0:
-        for x in range(a.size):
-            logs[x] = np.log(new[x])
-            a[x] = new[x]
-        return
-    for x in range(a.size):
-        y = (new[x] - a[x]) / (new[x] + a[x])
-        q = y * y
-        logs[x] += 2 * y * (1 + q * (1 / 3 + q * (1 / 5 + q * (1 / 7 + q * (1 / 9)))))
-        a[x] = new[x]
+@njit(cache=True, error_model="numpy")
+def _flow(indptr: Any, indices: Any, data: Any, rho: Any, z: Any, flow: Any, law: Any) -> float:
+    """rho(x) P(x,y) z(x) z(y), its row sums, and their sum."""
+    total = 0.0
+    for x in range(z.size):
+        scale, s = rho[x] * z[x], 0.0
+        for p in range(indptr[x], indptr[x + 1]):
+            flow[p] = scale * data[p] * z[indices[p]]
+            s += flow[p]
+        law[x] = s
+        total += s
+    return total

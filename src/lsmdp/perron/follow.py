@@ -5,15 +5,18 @@ same for the new cost, certified. All of it is a function of its arguments: the 
 model as long as it is in use, but it can be made again from the anchor, bit for bit. A run that is resumed from
 a checkpoint therefore goes on exactly as it would have.
 
-- *No anchor.* A few power steps; on graphs that mix fast they are all it takes. Otherwise the same steps with pairs of
-  residuals (chord.py without a factor), which remove a few slow modes: chains that are nearly decomposable or nearly
-  periodic have no others. Where steps with a factor are cheaper, the present v becomes the anchor.
+- *No anchor.* A few sweeps (seidel.py), or power steps where v is too steep for them; on graphs that mix fast, or are
+  two such graphs loosely joined, they are all it takes. Otherwise power steps with pairs of residuals (chord.py without
+  a factor), which remove a few slow modes: other chains that are nearly decomposable or nearly periodic have no more.
+  Where steps with a factor are cheaper, the present v becomes the anchor.
 - *An anchor.* Steps with its factor (chord.py), after an attempt without it where they are dear. If they fail, the
   anchor moves to the present v, once; if that does not help, ``solve`` is asked.
 - *Ageing.* ``fresh`` is the least number of steps since the anchor was made. What rounds take beyond it is added up,
-  and a little for the doubt whether a new anchor would do better still. Once this has cost as much as a factorisation,
-  the anchor moves. If the excess grows linearly, that is the period with the least cost per round: with excess a t
-  and price F the mean (F + a T^2/2)/T is least where a T^2/2 = F.
+  and a little for the doubt whether a new anchor would do better still, if it can. Once this has cost as much as a
+  factorisation, the anchor moves. If the excess grows linearly, that is the period with the least cost per round: with
+  excess a t and price F the mean (F + a T^2/2)/T is least where a T^2/2 = F.
+
+What is left behind is let go at once: a leader holds one factor, and what one certificate has computed.
 """
 
 from __future__ import annotations
@@ -26,23 +29,25 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from lsmdp import kernels
-from lsmdp.arrays import Floats, read_only
+from lsmdp.arrays import CSR, Floats, read_only
 from lsmdp.dissection import room
 from lsmdp.model import LMDP
-from lsmdp.perron import chord
+from lsmdp.perron import chord, seidel
 from lsmdp.perron.certified import solve
 from lsmdp.perron.power import Power
 from lsmdp.perron.problem import Problem
+from lsmdp.policy import keep_flow
 
-LOOK = 20  # power steps before anything else is thought of
+LOOK = 20  # sweeps or power steps before anything else is thought of,
+SWEEP = 2.0  # a sweep does the work of this many of the latter
 SMALL = 2_000  # states up to which a plan of elimination takes milliseconds
 PLANNING = 400  # power steps that take as long as such a plan
 MANY = 1e9  # of them, beyond all patience
 UNAIDED = 60  # steps without a factor that are tried before one is made, or ``solve`` is asked,
 ACCELERATED = 3  # each of which costs as much as this many power steps
-FLAT = 100.0  # span of c up to which e^{-c} is safe besides e^{-v}
 USUAL = 3.0  # steps that a round takes with a factor
-DOUBT = 0.1  # of the steps of a fresh factor, in each round
+NEWTON = 2  # steps that a round takes even with a factor of the present v: the first one leaves a square
+DOUBT = 0.1  # of the steps beyond, in each round
 PATIENCE = 14  # steps before an anchor is given up
 KEPT = 4  # factors that are kept with a model
 NOWHERE: Floats = read_only(np.empty(0))
@@ -50,7 +55,7 @@ NOWHERE: Floats = read_only(np.empty(0))
 Certified = tuple[Floats, float, float]  # v and its bounds
 
 _kept: WeakKeyDictionary[LMDP, list[tuple[Floats, chord.Factor | None]]] = WeakKeyDictionary()
-_evaluated: WeakKeyDictionary[LMDP, list[tuple[Floats, kernels.Evaluation]]] = WeakKeyDictionary()
+_seen: WeakKeyDictionary[LMDP, list[tuple[Floats, CSR, chord.Seen]]] = WeakKeyDictionary()
 
 
 class Followed(NamedTuple):
@@ -82,14 +87,17 @@ def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: 
         made = _factor(problem, anchor)
         if made is None:
             break
-        found, taken = _iterated(problem, c, tol, v, goal, made, PATIENCE)
+        found, taken = _iterated(problem, c, tol, v, made, PATIENCE, fresh)
         steps += taken
         if found is not None:
             fresh = min(fresh or taken, taken)
-            excess += taken - fresh + DOUBT * fresh
+            excess += taken - fresh + DOUBT * max(fresh - NEWTON, 0)
             if excess * _step(problem) > made.work * problem.plan.work:
+                _forget(_kept, lmdp, anchor)
                 return Followed(*found, steps, found[0], 0, 0.0)
             return Followed(*found, steps, anchor, fresh, excess)
+        _forget(_kept, lmdp, anchor)
+        del made
         if moved or anchor is v:
             break
         anchor, fresh, excess, moved = v, 0, 0.0, True
@@ -98,65 +106,64 @@ def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: 
     return Followed(solution.v, *solution.bounds, steps, solution.v if anchor.size else NOWHERE, 0, excess)
 
 
+def factor_bytes(lmdp: LMDP) -> int:
+    """Bytes of the factors that are kept with a model, with the room that it took to make the last one."""
+    kept = [made.factors for _, made in _kept.get(lmdp, ()) if made is not None]
+    shares = {id(array): array.nbytes for each in kept for array in (each.lower, each.upper, each.pivots)}
+    return sum(shares.values()) + (8 * lmdp.elimination_plan.workspace if kept else 0)
+
+
 def _without_factor(
     problem: Problem, c: Floats, tol: float, v: Floats, goal: float, *, unaided: bool
 ) -> tuple[Certified | None, int, float]:
     """(what was found, the steps taken, the power steps that it would have taken, 0 if few)."""
     steps, left = 0, 0.0
     if not unaided:
-        u, look = _walk(problem, v, goal)
+        swept = seidel.sweep(problem.lmdp, c, tol, v, LOOK)
+        steps, left = swept.sweeps, SWEEP * swept.left
+        if swept.certified:
+            return (swept.v, swept.lo, swept.hi), steps, 0.0
+    if not unaided and not steps:  # no room for sweeps
+        look = Power(LOOK).run(problem, v / problem.lmdp.temperature, goal)
         steps = look.steps
-        found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * u) if look.gap <= goal else None
+        found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * look.v) if look.gap <= goal else None
         if found is not None:
             return found, steps, 0.0
         left = min(log(look.gap / goal) / -log(look.rate), MANY) if look.gap > goal and look.rate < 1.0 else MANY
-    nothing = chord.nothing(problem, v / problem.lmdp.temperature)
-    found, taken = _iterated(problem, c, tol, v, goal, nothing, UNAIDED)
+    found, taken = _iterated(problem, c, tol, v, chord.nothing(problem), UNAIDED)
     return found, steps + taken, max(left, float(ACCELERATED * taken))
 
 
 def _iterated(
-    problem: Problem, c: Floats, tol: float, v: Floats, goal: float, made: chord.Factor, limit: int
+    problem: Problem, c: Floats, tol: float, v: Floats, made: chord.Factor, limit: int, usual: int = 0
 ) -> tuple[Certified | None, int]:
-    T = problem.lmdp.temperature
-    u, span, taken = chord.iterate(problem, v / T, _evaluation(problem.lmdp, c, v), goal, made, limit)
-    return (_certified(problem.lmdp, c, tol, T * u) if span <= goal else None), taken
-
-
-def _walk(problem: Problem, v: Floats, goal: float) -> tuple[Floats, kernels.Walk]:
-    """A few power steps from v, and how they went."""
-    T, c = problem.lmdp.temperature, problem.c
-    known = _evaluation(problem.lmdp, c, v)
-    if not known.w.size or np.ptp(c) > FLAT:
-        look = Power(LOOK).run(problem, v / T, goal)
-        return look.v, kernels.Walk(look.steps, look.gap, look.rate, False)
-    z = known.w.copy()
-    walk = kernels.power_walk(kernels.rows(problem.P), np.exp(c.min() - c), z, goal, LOOK, False)
-    return -np.log(z), walk
+    seen = _known(problem.lmdp, v, made.P)
+    _forget(_seen, problem.lmdp, v)
+    found = chord.iterate(problem, c, v, seen, made, tol, limit, usual)
+    if not found.hi - found.lo <= tol:
+        return None, found.steps
+    _keep(_seen.setdefault(problem.lmdp, []), (found.v, made.P, found.seen))
+    return (found.v, found.lo, found.hi), found.steps
 
 
 def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None:
     """v from 0 with the bounds that it proves, if they are narrow enough."""
     v = read_only(v - v.min())
-    evaluation, lo, hi = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
+    flow, lo, hi = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
     if not hi - lo <= tol:
         return None
-    _keep(_evaluated.setdefault(lmdp, []), (v, evaluation))
+    keep_flow(lmdp, flow)
     return v, lo, hi
 
 
-def _evaluation(lmdp: LMDP, c: Floats, v: Floats) -> kernels.Evaluation:
-    """What the certificate of this v computed, kept or computed again."""
-    for at, evaluation in _evaluated.setdefault(lmdp, []):
-        if at is v:
-            return evaluation
-    evaluation, _, _ = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
-    return evaluation
+def _known(lmdp: LMDP, v: Floats, P: CSR) -> chord.Seen | None:
+    """What a certificate computed of this v, with the states in the order of this copy of P, if it is kept."""
+    return next((seen for at, copy, seen in _seen.get(lmdp, ()) if at is v and copy is P), None)
 
 
 def _step(problem: Problem) -> float:
-    """Multiply-adds of a step with a factor: two triangles, a product with P, and several passes over the states."""
-    return float(2 * problem.plan.stored + 4 * problem.P.data.size)
+    """What a step with a factor costs, in products with an entry of P: two triangles, a product, several passes."""
+    return float(1.5 * problem.plan.stored + 3.0 * problem.P.data.size)
 
 
 def _steps(problem: Problem) -> float:
@@ -176,6 +183,12 @@ def _factor(problem: Problem, anchor: Floats) -> chord.Factor | None:
     made = chord.factor(problem, anchor / problem.lmdp.temperature)
     _keep(kept, (anchor, made))
     return made
+
+
+def _forget(memory: WeakKeyDictionary[LMDP, list[Any]], lmdp: LMDP, v: Floats) -> None:
+    """Let go of what is kept with this v."""
+    kept = memory.get(lmdp, [])
+    kept[:] = [entry for entry in kept if entry[0] is not v]
 
 
 def _keep(kept: list[Any], new: Any) -> None:

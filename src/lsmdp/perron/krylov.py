@@ -67,7 +67,7 @@ class _Gmres:
 
         restart = BASIS if b.size <= 200_000 else 12  # the basis is restart vectors of n numbers
         cycles = min(CYCLES, self.left // restart)
-        if cycles == 0:
+        if cycles <= 0:  # a cycle takes a product or two more than its basis
             return None
 
         def counted(d: Floats) -> Floats:

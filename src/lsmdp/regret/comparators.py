@@ -31,6 +31,7 @@ from lsmdp.arrays import (
     row_sums,
 )
 from lsmdp.convex import as_policy_kernel, policy_of
+from lsmdp.costs.sequence import Costs as CostSequence
 from lsmdp.errors import CostError, SpecError
 from lsmdp.kernels import rows
 from lsmdp.model import LMDP
@@ -99,7 +100,7 @@ def fixed_costs(lmdp: LMDP, policies: Sequence[Any], costs: Costs, p1: Any, at: 
     wanted = _as_rounds(at)
     walks = [_Walk(lmdp, Q, start, wanted) for Q in policies]
     T = 0
-    for block in blocks(iter(costs), lmdp.n):
+    for block in blocks_of(costs, lmdp.n):
         for walk in walks:
             walk.follow(block, T)
         T += len(block)
@@ -154,6 +155,17 @@ def control_cost(P: CSR, entries: Floats) -> Floats:
     return row_sums(like(P, entries * ratios)).clip(min=0.0)
 
 
+def blocks_of(costs: Costs, n: int) -> Iterator[Floats]:
+    """All costs, checked, as arrays of k x n: as they come where they come in blocks."""
+    if isinstance(costs, CostSequence):
+        first = 1
+        for block in costs.blocks_from(1):
+            yield _stack(block, n, first)
+            first += len(block)
+    else:
+        yield from blocks(iter(costs), n)
+
+
 def blocks(rounds: Iterator[Any], n: int, first: int = 1) -> Iterator[Floats]:
     """The costs of consecutive rounds, checked, as arrays of k x n; ``first`` is the round that messages begin with."""
     size = max(1, min(BLOCK_ROUNDS, BLOCK_NUMBERS // n))
@@ -162,7 +174,7 @@ def blocks(rounds: Iterator[Any], n: int, first: int = 1) -> Iterator[Floats]:
         first += len(chunk)
 
 
-def _stack(chunk: list[Any], n: int, first: int) -> Floats:
+def _stack(chunk: Sequence[Any] | Floats, n: int, first: int) -> Floats:
     try:
         block = np.array(chunk, dtype=np.float64)
     except (TypeError, ValueError):

@@ -20,13 +20,14 @@ where ideal is the idealised loss and lambda the average cost lambda_{T+1} of th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lsmdp.arrays import Floats
+from lsmdp.costs.sequence import Costs as CostSequence
 from lsmdp.errors import SpecError
 from lsmdp.perron import Solution, solve
 from lsmdp.regret.bracket import Bracket
@@ -183,14 +184,19 @@ def _leaders_along(run: Run) -> dict[int, float]:
     found, start = {}, None
     for t, c_bar, _ in marks:
         leader = solve(run.lmdp, c_bar, tol=LEADER_GAP, start=start, throw=False)
-        found[t] = fixed_cost(run.lmdp, leader.policy, _First(run.costs, t), run.table.start).loss
+        found[t] = fixed_cost(run.lmdp, leader.policy, _first(run.costs, t), run.table.start).loss
         start = leader
     return found
 
 
+def _first(costs: Costs, rounds: int) -> Costs:
+    """The first rounds of a cost sequence."""
+    return replace(costs, T=rounds) if isinstance(costs, CostSequence) else _First(costs, rounds)
+
+
 @dataclass(frozen=True)
 class _First:
-    """The first rounds of a cost sequence."""
+    """The first rounds of any other costs."""
 
     costs: Costs
     rounds: int

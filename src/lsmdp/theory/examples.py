@@ -29,6 +29,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from lsmdp.arrays import EPS, Floats, as_cost
+from lsmdp.kernels import flow
 from lsmdp.model import LMDP
 from lsmdp.passes import divergence
 from lsmdp.perron import solve
@@ -132,7 +133,7 @@ def virtual_rounds(lmdp: LMDP, costs: Iterable[Floats], kappa: float, *, reading
         c_sum = c_sum + c_t
         after = solve(unit, c_sum / (t + kappa), tol=GAP, start=now, throw=False)
         mu, kl = now.stationary, now.policy.kl()
-        apart, _ = divergence(unit.P, now.v, after.v)
+        apart, _ = divergence(unit.P, flow(unit.P, now.v), flow(unit.P, after.v))
         ideal += float(mu @ (c_t + kl))
         ours += (t + kappa) * float(mu @ apart)
         gaps += (t + kappa) * (now.gap + after.gap)

@@ -1,0 +1,306 @@
+"""Gauss-Seidel sweeps for the change of v: for graphs that mix fast, and for a few of them loosely joined.
+
+From v to v + d the residual r = Bv - v becomes r + Q d - d - e with 0 <= e <= span(d)^2 / 8: Q is the policy of v, and
+the rest is half the variance of d after a step. So d solves (I - Q) d = r - lambda', where the constant lambda' is the
+change of the average cost. With w and s = P w of v (kernels.py) and x = w d, a sweep takes the states in turn:
+
+    e(i) = r(i) - lambda' + (P x)(i) / s(i) - x(i) / w(i),    x(i) <- x(i) + e(i) w(i) / (1 - Q(i, i)),
+
+with the x of this sweep where there is one. On a random graph with 7 moves it shrinks the residual by 0.28, a power
+step by 0.5. x is a small correction, so that single precision does: half the bytes. What lambda' still lacks shows as
+the mean of e, of which half is added after each sweep: if d moves on by the same amount everywhere, half of the
+states that a state leads to have moved already.
+
+*Slow modes.* Sets that are seldom left keep the error that is constant on each of them: when sweeps stop shrinking e,
+they only move d by a constant on each set, and these levels tell the sets. On each set B, alpha_B (one of them is 0)
+and a change of lambda' are chosen such that the sum of e over each set vanishes for d + sum_B alpha_B 1_B;
+(I - Q) 1_B is the chance to leave B, or minus that to enter it, a sum without cancellation.
+
+Everything is judged by the certificate of the v that comes out, in double precision; where it is too wide, another
+round of sweeps starts from there.
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numba import njit
+
+from lsmdp import kernels
+from lsmdp.arrays import Floats, read_only
+from lsmdp.elementary import extremes
+from lsmdp.model import LMDP
+from lsmdp.policy import flow_of, keep_flow
+
+CHUNK = 256  # states whose sums are taken before any of them moves
+SPAN = 20.0  # of v / T up to which w, 1/w and x have room in single precision
+ROUNDS = 5  # of sweeps, each from a certificate on
+SHARE = 0.85  # of the goal; the rest is for what is not linear
+CURVED = 0.02  # of the square of the gap is not linear, so that nothing is gained below it,
+DIGITS = 1e-5  # nor below this share of it, in single precision
+HASTE = 0.1  # least contraction that is believed in
+STALLED = 0.6  # a contraction above this is that of a slow mode
+BINS = 64  # of how far the states have moved, where those without any are borders between levels,
+LEVELS = 12  # if these are few
+LOST = 100.0  # a residual this many times the first one will not come back
+ONE, TWO = np.uint64(1), np.uint64(2)
+MANY = 1e9  # sweeps, beyond all patience
+
+_single: WeakKeyDictionary[LMDP, tuple[Any, Any]] = WeakKeyDictionary()
+
+
+class Swept(NamedTuple):
+    """v with its bounds, the sweeps taken, and how many more it would take (0: it is certified)."""
+
+    v: Floats
+    lo: float
+    hi: float
+    sweeps: int
+    left: float
+
+    @property
+    def certified(self) -> bool:
+        """Whether the bounds are as narrow as was asked for."""
+        return self.left == 0.0
+
+
+def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
+    """From v until the bounds for the cost c are at most tol apart, or ``limit`` sweeps."""
+    T, flow, sweeps, left = lmdp.temperature, flow_of(lmdp, v), 0, MANY
+    width = np.inf
+    for _ in range(ROUNDS):
+        if not flow.flat or sweeps >= limit:
+            break
+        u, wide, taken, rate = _solve(lmdp, c, flow, SHARE * tol / T, limit - sweeps)
+        sweeps += taken
+        left = min(log(max(wide * T / tol, 2.0)) / -log(rate), MANY) if rate < 1.0 else MANY
+        if not wide < np.inf:
+            break
+        v = read_only(T * u if T != 1.0 else u)
+        flow, lo, hi = kernels.evaluate(lmdp.P, c, v, T)
+        if hi - lo <= tol:
+            keep_flow(lmdp, flow)
+            return Swept(v, lo, hi, sweeps, 0.0)
+        if not hi - lo < width / 2:
+            break
+        width = hi - lo
+    return Swept(v, -np.inf, np.inf, sweeps, left)
+
+
+def _solve(lmdp: LMDP, c: Floats, flow: kernels.Flow, goal: float, limit: int) -> tuple[Floats, float, int, float]:
+    data, diagonal = _kept(lmdp)
+    u = np.empty(lmdp.n)
+    arrays = kernels.rows(lmdp.P)[:2]
+    given = (*arrays, data, diagonal, read_only(c.view()), flow.v, flow.w, flow.s, flow.logs)
+    return u, *_sweeps(*given, flow.temperature, flow.low, goal, limit, u)
+
+
+def _kept(lmdp: LMDP) -> tuple[Any, Any]:
+    """The entries of P and its diagonal, in single precision."""
+    if lmdp not in _single:
+        _single[lmdp] = read_only(lmdp.P.data.astype(np.float32)), read_only(lmdp.P.diagonal().astype(np.float32))
+    return _single[lmdp]
+
+
+@njit(cache=True, error_model="numpy")
+def _sweeps(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    diagonal: Any,
+    c: Any,
+    v: Any,
+    w: Any,
+    s: Any,
+    logs: Any,
+    temperature: float,
+    low: float,
+    goal: float,
+    limit: int,
+    u: Any,
+) -> tuple[float, int, float]:
+    """u = (v + d) / T from 0; the gap that is expected of it, the sweeps, and the contraction of the last one."""
+    n = v.size
+    r, a, b = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
+    gain, x, moved = np.empty_like(r), np.empty_like(r), np.empty_like(r)
+    if not _prepare(diagonal, c, v, w, s, logs, temperature, low, u, r, a, b, gain, x):
+        return np.inf, 0, 1.0
+    least, most = extremes(r)
+    first = span = before = float(most - least)
+    rate, shift, steps, stalled, at_split = 1.0, 0.0, 0, 0, np.inf
+    goal = max(goal, max(CURVED * span * span, DIGITS * span))
+    while span * rate > goal and steps < limit and span <= LOST * first:
+        if stalled == 2:
+            if not span < at_split / 2:
+                break  # they were not what is slow
+            shift += _split(indptr, indices, data, r, np.float32(shift), a, b, x, moved, w)
+            stalled, steps, at_split = -1, steps + 2, span
+        least, most, total = _sweep(indptr, indices, data, r, np.float32(shift), a, b, gain, x, moved)
+        before, span, steps = span, float(most - least), steps + 1
+        shift += total / n / 2
+        rate = max(span / before, HASTE) if stalled >= 0 else 1.0
+        stalled = stalled + 1 if stalled < 0 or rate > STALLED else 0
+    for i in range(n):
+        u[i] += x[i] * b[i]
+    least, _ = extremes(u)
+    for i in range(n):
+        u[i] -= least
+    return span * rate, steps, rate
+
+
+@njit(cache=True, error_model="numpy")
+def _prepare(
+    diagonal: Any,
+    c: Any,
+    v: Any,
+    w: Any,
+    s: Any,
+    logs: Any,
+    temperature: float,
+    low: float,
+    u: Any,
+    r: Any,
+    a: Any,
+    b: Any,
+    gain: Any,
+    x: Any,
+) -> bool:
+    """What a sweep reads, in single precision; x starts where P has only its diagonal. Whether there is room for it."""
+    scale, one = 1.0 / temperature, np.float32(1.0)
+    origin = (c[0] - (v[0] - low)) * scale - logs[0]
+    total, most = 0.0, 0.0
+    for i in range(v.size):
+        u[i] = (v[i] - low) * scale
+        value = (c[i] * scale - u[i]) - logs[i] - origin
+        r[i] = value  # small, and so exact enough
+        total += value
+        most = max(most, u[i])
+    mean = np.float32(total / v.size)
+    for i in range(v.size):
+        weight = np.float32(w[i])
+        a[i], b[i] = one / np.float32(s[i]), one / weight
+        gain[i] = weight / (one - weight * a[i] * diagonal[i])
+        r[i] -= mean
+        x[i] = r[i] * gain[i]
+    return most <= SPAN
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _sums(indptr: Any, indices: Any, data: Any, x: Any, start: int, size: int, s: Any) -> None:
+    ends = indptr[start : start + size + 1]
+    for k in range(size):
+        p, end = np.uint64(ends[k]), np.uint64(ends[k + 1])
+        total, other = np.float32(0.0), np.float32(0.0)
+        while p + TWO <= end:  # two at a time, so that neither waits for the other
+            total += data[p] * x[indices[p]]
+            other += data[p + ONE] * x[indices[p + ONE]]
+            p += TWO
+        if p < end:
+            total += data[p] * x[indices[p]]
+        s[k] = total + other
+
+
+@njit(cache=True, error_model="numpy", fastmath=True)
+def _move(r: Any, shift: Any, a: Any, b: Any, gain: Any, s: Any, x: Any, moved: Any) -> tuple[Any, Any, Any]:
+    """x += e gain for a few states, and by how much d moves; the extremes of e and its sum."""
+    least, most, total = np.float32(np.inf), np.float32(-np.inf), np.float32(0.0)
+    for k in range(x.size):
+        e = (r[k] - shift) + (a[k] * s[k] - b[k] * x[k])
+        x[k] += e * gain[k]
+        moved[k] = e * gain[k] * b[k]
+        total += e
+        least, most = min(least, e), max(most, e)
+    return least, most, total
+
+
+@njit(cache=True, error_model="numpy")
+def _sweep(
+    indptr: Any, indices: Any, data: Any, r: Any, shift: Any, a: Any, b: Any, gain: Any, x: Any, moved: Any
+) -> tuple[Any, Any, float]:
+    """One sweep; a is 1/s and b is 1/w. The extremes of e and its sum."""
+    s, n = np.empty(CHUNK, np.float32), x.size
+    least, most, total = np.float32(np.inf), np.float32(-np.inf), 0.0
+    for i in range(0, n, CHUNK):
+        j = min(i + CHUNK, n)
+        _sums(indptr, indices, data, x, i, j - i, s)
+        low, high, added = _move(r[i:j], shift, a[i:j], b[i:j], gain[i:j], s, x[i:j], moved[i:j])
+        least, most, total = min(least, low), max(most, high), total + added
+    return least, most, total
+
+
+@njit(cache=True, error_model="numpy")
+def _split(
+    indptr: Any, indices: Any, data: Any, r: Any, shift: Any, a: Any, b: Any, x: Any, moved: Any, w: Any
+) -> float:
+    """d += alpha_B on each set B of states that moved alike; the change of lambda' that goes with it."""
+    block, count = _levels(moved)
+    e, lift = np.empty_like(x), np.zeros((count, count + 1))
+    _sums(indptr, indices, data, x, 0, x.size, e)
+    for i in range(x.size):
+        here = block[i]
+        lift[here, 0] += 1.0
+        lift[here, count] += (r[i] - shift) + (a[i] * e[i] - b[i] * x[i])
+        for p in range(indptr[i], indptr[i + 1]):
+            there = block[indices[p]]
+            if there != here:
+                crossing = data[p] * a[i] * w[indices[p]]
+                if here > 0:
+                    lift[here, here] += crossing
+                if there > 0:
+                    lift[here, there] -= crossing
+    if not _eliminated(lift):
+        return 0.0
+    for i in range(x.size):
+        if block[i] > 0:
+            x[i] += lift[block[i], count] * w[i]
+    return float(lift[0, count])
+
+
+@njit(cache=True, error_model="numpy")
+def _levels(moved: Any) -> tuple[Any, int]:
+    """The level at which each state moved, and how many levels there are; two halves where none stand out."""
+    least, most = extremes(moved)
+    scale = BINS / (most - least)
+    bins, level, count = np.empty(moved.size, np.uint8), np.zeros(BINS, np.uint8), 0
+    for i in range(moved.size):
+        bins[i] = min(int((moved[i] - least) * scale), BINS - 1)
+        level[bins[i]] = 1
+    apart = False
+    for k in range(BINS):  # level[k] is 1 where there are states; an empty bin is a border
+        if level[k] > 0 and (apart or count == 0):
+            count += 1
+        apart = level[k] == 0
+        level[k] = max(count, 1) - 1
+    if not 2 <= count <= LEVELS:
+        count = 2
+        for k in range(BINS):
+            level[k] = k >= BINS // 2
+    for i in range(moved.size):
+        bins[i] = level[bins[i]]
+    return bins, count
+
+
+@njit(cache=True, error_model="numpy")
+def _eliminated(system: Any) -> bool:
+    """The solution of a few equations in the last column; False where there is none."""
+    n = len(system)
+    for k in range(n):
+        pivot = k
+        for i in range(k + 1, n):
+            if abs(system[i, k]) > abs(system[pivot, k]):
+                pivot = i
+        if system[pivot, k] == 0.0:
+            return False
+        for j in range(n + 1):
+            system[k, j], system[pivot, j] = system[pivot, j], system[k, j]
+        for i in range(n):
+            if i != k:
+                share = system[i, k] / system[k, k]
+                for j in range(k, n + 1):
+                    system[i, j] -= share * system[k, j]
+    for k in range(n):
+        system[k, n] /= system[k, k]
+    return True
