@@ -142,6 +142,27 @@ class TestCheck:
             assert solve[:3] == ["lsmdp", "solve", str(path)]
             assert run(*solve[1:]).exit_code == 0
 
+    def test_what_is_pasted_says_all_that_was_said(
+        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path("-it's.csv").write_text("from,to,weight\na,b,1\nb,a,3\nb,b,1\n")
+        result = run("check", "--normalise", "--lazy", "0.25", "--", "-it's.csv")
+        assert result.exit_code == 0
+        command = shlex.join(["lsmdp", "solve", "./-it's.csv", "--normalise", "--lazy", "0.25", "--cost", "hill"])
+        assert result.stdout.splitlines()[-1] == f"  {command}"
+        assert f"Nothing to repair. {command}" in " ".join(result.stdout.split())
+        assert run(*shlex.split(command)[1:]).exit_code == 0
+        Path("-log.jsonl").write_text('["a", "b", "a", "a", "c"]\n')
+        result = run("fit", "--smoothing", "0", "--holdout", "0", "--out=-k.npz", "--", "-log.jsonl")
+        assert result.exit_code == 2
+        (note,) = [line for line in result.stderr.splitlines() if line.startswith("Ready to paste: ")]
+        result = run(*shlex.split(note.removeprefix("Ready to paste: "))[1:])
+        assert result.exit_code == 0
+        assert "smoothing   0 added" in result.stdout
+        assert "held out    nothing" in result.stdout
+        assert run(*shlex.split(result.stdout.partition("Look at it with: ")[2])[1:]).exit_code == 0
+
     def test_other_trouble_has_no_command(self, run: Run, tmp_path: Path) -> None:
         np.save(tmp_path / "P.npy", [[1.5, -0.5], [0.5, 0.5]])
         result = run("check", tmp_path / "P.npy")

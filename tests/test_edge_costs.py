@@ -168,7 +168,7 @@ class TestFiles:
             ("from,to\na,b\n", 'there is no column "cost"'),
             ("from,to,cost\na,b,dear\n", 'line 2: the cost is "dear", not a number'),
             ("from,to,cost\na,b,1\na,b,2\n", 'the move from state 0 "a" to state 1 "b" has 2 costs'),
-            ("from,to,cost\na,b,\n", "from state 0 to state 1 is nan"),
+            ("from,to,cost\na,b,\n", 'from state 0 "a" to state 1 "b" is nan'),
             ("from,to,cost\na,,1\n", 'row 0 below the header has no name in the column "to"'),
         ],
     )
@@ -209,3 +209,39 @@ def test_the_page_runs() -> None:
     names: dict[str, object] = {}
     exec("\n".join(blocks), names)
     assert names["run"]
+
+
+def test_what_all_moves_from_a_state_have_in_common_takes_no_digits_from_the_kernel() -> None:
+    """Costs of 1e9 that differ by 1 (exact in floats) tilt as costs that differ by 1 do."""
+    P = lsmdp.random_graph(9, 4).P
+    step = sparse.csr_array((np.arange(P.nnz) % 3.0, P.indices, P.indptr), shape=P.shape)
+    dear = sparse.csr_array((1e9 + step.data, P.indices, P.indptr), shape=P.shape)
+    for temperature in (1.0, 1e-2):
+        lmdp = lsmdp.LMDP(P, temperature=temperature)
+        (near, extra), (far, more) = lmdp.with_edge_costs(step), lmdp.with_edge_costs(dear)
+        np.testing.assert_allclose(far.P.data, near.P.data, rtol=1e-13)
+        np.testing.assert_allclose(more, 1e9 + extra, rtol=1e-15)
+
+
+@pytest.mark.parametrize("size", [1e308, -1e308])
+def test_costs_beyond_all_measure(size: float) -> None:
+    lmdp = lsmdp.LMDP([[0.5, 0.5], [1.0, 0.0]], temperature=0.1)
+    same, extra = lmdp.with_edge_costs([[size, size], [0.0, 0.0]])
+    np.testing.assert_allclose(same.P.toarray(), lmdp.P.toarray(), rtol=1e-15)
+    assert extra[0] == size
+    for row in ([0.0, size], [-size, size]):
+        with pytest.raises(CostError, match="so much more than others from there"):
+            lmdp.with_edge_costs([row, [0.0, 0.0]])
+
+
+def test_messages_name_states_by_their_labels(tmp_path: Path) -> None:
+    lmdp = lsmdp.LMDP([[0.5, 0.5], [1.0, 0.0]], ["here", "there"])
+    for cost, message in ((math.nan, "is nan"), (1e6, "costs 1e\\+06, so much more than others")):
+        with pytest.raises(CostError, match=f'the move from state 0 "here" to state 1 "there" {message}'):
+            lmdp.with_edge_costs([[0.0, cost], [0.0, 0.0]])
+    rest = lsmdp.LMDP.repaired([[0.5, 0.5, 0], [1, 0, 0], [0, 1, 0]], ["here", "there", "gone"], largest_class=True)
+    (tmp_path / "tolls.csv").write_text("from,to,cost\nHere,There,1\n")
+    with pytest.raises(CostError, match="no line names a state of the model"):
+        lsmdp.read_edge_costs(tmp_path / "tolls.csv", rest)
+    (tmp_path / "tolls.csv").write_text("from,to,cost\ngone,there,1\n")
+    assert lsmdp.read_edge_costs(tmp_path / "tolls.csv", rest).nnz == 0

@@ -265,6 +265,15 @@ def test_starts() -> None:
         start_law(lmdp, np.array([0.25, 0.25]))
 
 
+def test_starts_where_labels_are_numbers() -> None:
+    lmdp = LMDP([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.0, 0.5, 0.5]], labels=["1", "2", "4"])
+    for start, law in ((None, [1, 0, 0]), (0, [1, 0, 0]), ("0", [1, 0, 0]), ("1", [1, 0, 0]), ("2", [0, 1, 0])):
+        np.testing.assert_array_equal(start_law(lmdp, start), law)
+    np.testing.assert_array_equal(start_law(lmdp, 4), [0, 0, 1])
+    with pytest.raises(SpecError, match=r'there is no state "3"\. The labels of this model are numbers'):
+        start_law(lmdp, "3")
+
+
 def test_the_table_is_checked() -> None:
     with pytest.raises(SpecError, match="'ftl' was named twice"):
         Table.lay(small(), [FollowTheLeader(), FollowTheLeader()])

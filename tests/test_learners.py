@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -196,6 +197,8 @@ def test_names() -> None:
     ("make", "message"),
     [
         (lambda: FollowTheLeader(kappa=-1.0), "kappa >= 0"),
+        (lambda: FollowTheLeader(kappa=math.nan), "kappa >= 0"),
+        (lambda: FollowTheLeader(kappa=math.inf), "kappa >= 0"),
         (lambda: FollowTheLeader(tolerance=0.0), "tolerance > 0"),
         (lambda: TrackTheLeader(0), "at least one step"),
         (lambda: PhasedLeader(0.5), "0 < epsilon < 1/3"),

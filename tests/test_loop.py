@@ -107,6 +107,10 @@ class TestAnswers:
         assert one.answer(said(cost=[9, 0.1, 0.2, 0.3])) == other.answer(said(cost=[0.1, 0.2, 0.3]))
         assert one.answer(said(cost={"gone": 0, "a": 1, "b": 0, "c": 0})) == other.answer(said(cost=[1, 0, 0]))
         assert one.refused == 0
+        lax = Loop.of(lmdp, lsmdp.FollowTheLeader(), start="b", missing=0.5)
+        answer = lax.answer(said(cost={"A": 1, "B": 0}))  # nothing but strangers: the names are wrong
+        assert answer is not None
+        assert 'there is a cost for "A", which is no state of the model' in answer["error"]
 
     @pytest.mark.parametrize("line", [b"", b"\n", b"  \t\r\n"])
     def test_blank_lines_count_as_lines_only(self, line: bytes) -> None:
@@ -178,6 +182,18 @@ class TestRefusals:
         assert answer["line"] == 2
         assert loop.kept is before
         assert loop.refused == 1
+
+    def test_numbers_are_labels_where_labels_are_numbers(self) -> None:
+        """Of nodes 1, 2 and 3, nobody who counts from 0 is told about node 1 when asking for 0."""
+        loop = Loop.of(lsmdp.LMDP(RING.P[:3, :3], ["1", "2", "3"], normalise=True), lsmdp.FollowTheLeader())
+        for state, name in ((1, "1"), ("3", "3")):
+            answer = loop.answer(said(state=state))
+            assert answer is not None
+            assert answer["state"] == name
+        for state in (0, "0", 4):
+            answer = loop.answer(said(state=state))
+            assert answer is not None
+            assert f'there is no state "{state}". The labels of this model are numbers' in answer["error"]
 
     def test_nobody_has_said_where_the_system_is(self) -> None:
         loop = Loop.of(RING, lsmdp.FollowTheLeader())

@@ -121,3 +121,10 @@ def test_other_numbers_of_neighbours_are_named(tmp_path: Path) -> None:
         lsmdp.read_model(tmp_path / "nowhere.map:8")
     with pytest.raises(ModelError, match="cannot have 6 neighbours"):
         lsmdp.grid(2, 2, neighbours=6)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_map(tmp_path: Path) -> None:
+    (tmp_path / "arena.map").write_text(drawn(ROWS))
+    (tmp_path / "marked.map").write_text(drawn(ROWS), encoding="utf-8-sig")
+    plain, marked = (lsmdp.read_model(tmp_path / name) for name in ("arena.map", "marked.map"))
+    np.testing.assert_array_equal(marked.P.toarray(), plain.P.toarray())

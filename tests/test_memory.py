@@ -265,6 +265,13 @@ class TestRefusals:
         with pytest.raises(SpecError, match="is damaged"):
             worked.load()
 
+    @pytest.mark.parametrize("size", [1.5, -1, "7", None, [], True])
+    def test_a_damaged_size(self, worked: Worked, size: object) -> None:
+        line, _, rest = worked.path.read_bytes().partition(b"\n")
+        worked.path.write_bytes(json.dumps(json.loads(line) | {"bytes": size}).encode() + b"\n" + rest)
+        with pytest.raises(SpecError, match="is damaged: its checksum does not fit"):
+            worked.load()
+
     def test_python_objects_are_never_loaded(self, worked: Worked) -> None:
         """Not even where somebody has forged the checksum."""
         forge(worked.path, lambda head, body: (head, body.replace(b"'descr': '<i8'", b"'descr': '|O' ", 1)))
@@ -282,6 +289,18 @@ class TestRefusals:
         with pytest.raises(SpecError, match='state of "passive" cannot be saved'):
             lsmdp.save(tmp_path / "file", lmdp, learner, {"t": 1})
         assert not list(tmp_path.iterdir())
+
+
+def test_a_learner_of_your_own_may_mean_otherwise_by_t(tmp_path: Path) -> None:
+    class Clocks(NamedTuple):
+        t: Any
+
+    class Mine(lsmdp.Passive):
+        def init(self, lmdp: lsmdp.LMDP) -> Any:
+            return Clocks(np.zeros(lmdp.n))
+
+    lsmdp.save(tmp_path / "file", lsmdp.ring(3), Mine(), Clocks(np.arange(3.0)))
+    assert lsmdp.load(tmp_path / "file", lsmdp.ring(3), Mine()).t.tolist() == [0.0, 1.0, 2.0]
 
 
 class TestFiles:

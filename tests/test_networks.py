@@ -53,6 +53,7 @@ class TestNetworkx:
             ([("a", "b", {"weight": -1})], "weight", r'edge 0 from "a" to "b" has the weight -1\.0'),
             ([("a", "b", {"weight": "wide"})], "weight", r'"a" to "b" has the weight \'wide\', not a number'),
             ([("a", "b", {"weight": float("nan")})], "weight", "has the weight nan"),
+            ([("a", "b", {"weight": 10**400})], "weight", "not a number"),
             ([("a", "b", {"lanes": 2})], "lane", 'none of the 1 edges has the attribute "lane"'),
             ([(1, "1", {})], "weight", 'the label "1" stands for more than one state'),
         ],

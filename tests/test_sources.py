@@ -542,3 +542,26 @@ class TestCosts:
             SpecError, match=r'ends in "\.npz", which is not a known format\. Use \.npy, \.csv, \.parquet'
         ):
             read_cost(tmp_path / "kernel.npz", self.LABELLED)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.array([["a"], ["b"], ["c"]]), np.array([b"a", b"b", b"c"]), np.array([0.5, 1.0, 2.0]), np.array("abc")],
+)
+def test_labels_in_an_npz_are_texts(labels: Any, tmp_path: Path) -> None:
+    path = tmp_path / "kernel.npz"
+    arrays = {"data": np.ones(3), "indices": [1, 2, 0], "indptr": [0, 1, 2, 3], "shape": [3, 3], "format": b"csr"}
+    np.savez(path, **arrays, labels=np.array([7, 8, 10]))
+    assert read_model(path).labels == ("7", "8", "10")
+    np.savez(path, **arrays, labels=labels)
+    with pytest.raises(SpecError, match=r'the array "labels" holds .* Give one text per state'):
+        read_model(path)
+
+
+def test_edges_below_blank_lines_or_in_two_columns(tmp_path: Path) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("\n\nfrom,to\nb,a\na,b\n")
+    assert read_model(path, normalise=True).labels == ("b", "a")
+    path.write_text("from,to,To\na,b,c\nb,a,c\n")
+    with pytest.raises(SpecError, match='there are 2 columns "to"'):
+        read_model(path)

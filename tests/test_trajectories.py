@@ -20,6 +20,7 @@ from typer.testing import Result
 import lsmdp
 from lsmdp.errors import LsmdpError, ModelError, SpecError
 from lsmdp.trajectories import SMOOTHING, read_log
+from lsmdp.trajectories.states import read_states
 
 Run = Callable[..., Result]
 
@@ -215,6 +216,24 @@ class TestHeldOut:
         assert np.abs(found.lmdp.P.toarray() - P).max() < 0.08  # 4 / (2 sqrt(1000 moves a state)), and some are rarer
 
 
+@pytest.mark.parametrize(
+    ("chances", "least", "most"),
+    [(np.ones(7), 0.0, 0.045), (10.0 ** -np.arange(7), -0.025, 0.0), (np.array([94.0, *[1.0] * 6]), -0.025, 0.0)],
+)
+def test_what_the_default_smoothing_gains(chances: Any, least: float, most: float) -> None:
+    """Against none, in the expected log P(y|x) of a move inside the support: the bounds that the module states."""
+    p = chances / chances.sum()
+    for moves in (3, 10, 20, 100):
+        C = np.random.default_rng(0).multinomial(moves, p, size=2000)
+        inside = np.where(C > 0, p, 0.0)
+        raised = np.where(C > 0, C + SMOOTHING, 1.0)
+        totals = C.sum(axis=1) + SMOOTHING * (C > 0).sum(axis=1)
+        gains = (inside * np.log(raised / totals[:, np.newaxis] * moves / np.where(C > 0, C, 1.0))).sum(axis=1)
+        mass = inside.sum() / 2000
+        error = 4.0 * gains.std() / math.sqrt(2000) / mass  # four standard errors
+        assert least - error <= gains.mean() / mass <= most + error
+
+
 BAD_TABLES = {
     "no column": ("entity,when,state\na,1,x\n", 'there is no column "time" among entity, when, state'),
     "no record": ("entity,time,state\n", "the log has no record"),
@@ -231,6 +250,7 @@ BAD_TABLES = {
         'line 3 and line 5: entity "a" has two records of one time (1 such pairs in all)',
     ),
     "short line": ("entity,time,state\na,1,x\na,2\n", "line 3 has 2 cells, but the header has 3"),
+    "two columns": ("entity,time,state,State\na,1,x,y\na,2,y,x\n", 'there are 2 columns "state"'),
     "no move": ("entity,time,state\na,1,x\nb,2,y\n", "the log has 2 records in 2 sequences, and no two of them make"),
 }  # fmt: skip
 
@@ -241,6 +261,7 @@ BAD_LINES = {
     "number": ('["a", 1.5]\n', "line 1: state 1 is 1.5"),
     "nested": ('["a", ["b"]]\n', "line 1: state 1 is ['b']"),
     "nameless": ('["a", ""]\n', "line 1: state 1 has no name"),
+    "half a letter": ('["a", "\\ud800"]\n', "there is a state that cannot be written as text"),
     "empty": ("", "the log has no state"),
     "no move": ('["a"]\n["b"]\n', "no two of them make a move"),
 }
@@ -264,6 +285,35 @@ def test_bad_logs_are_named(run: Run, tmp_path: Path, ending: str, text: str, me
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
+def test_lines_above_the_header_may_be_blank(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("\n\nentity,time,state\na,1,x\na,2,y\na,3,x\n")
+    (tmp_path / "states.csv").write_text("\nstate\nx\ny\n")
+    assert read_states(tmp_path / "states.csv") == (["x", "y"], None)
+    assert lsmdp.fit(tmp_path / "log.csv").lmdp.labels == ("x", "y")
+
+
+def test_times_beyond_signed_integers_keep_their_order() -> None:
+    times = pa.array([2**63 + 5, 1, 2**63], pa.uint64())
+    found = read_log(pa.table({"entity": ["a"] * 3, "time": times, "state": ["z", "x", "y"]}), gap=2**62)
+    assert [found.states[state] for state in found.visits] == ["x", "y", "z"]
+    assert found.starts.tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize("zone", ["", "Z"])
+def test_nanoseconds(tmp_path: Path, zone: str) -> None:
+    seconds = ("00.000000002", "00.000000001", "01", "00.5")
+    rows = [f"a,2012-03-01 08:05:{second}{zone},{state}" for second, state in zip(seconds, "xyzw", strict=True)]
+    (tmp_path / "log.csv").write_text("\n".join(["entity,time,state", *rows]))
+    found = read_log(tmp_path / "log.csv", gap=0.5)
+    assert [found.states[state] for state in found.visits] == ["y", "x", "w", "z"]
+    assert found.starts.tolist() == [0, 4]
+    assert read_log(tmp_path / "log.csv", gap=0.49).starts.tolist() == [0, 2, 3, 4]
+
+
+def test_a_name_may_be_a_number_of_any_length() -> None:
+    assert read_log([["9" * 5000, "10", "9"]]).states == ("10", "9", "9" * 5000)
+
+
 def test_bad_arguments_are_named(tmp_path: Path) -> None:
     for options, message in (
         ({"holdout": 1.0}, "the share to hold out is 1.0"),
@@ -275,6 +325,13 @@ def test_bad_arguments_are_named(tmp_path: Path) -> None:
             lsmdp.fit(columns(), **options)
     with pytest.raises(SpecError, match="sequences of states have no times"):
         lsmdp.fit([["a", "b"]], gap=1)
+    with pytest.raises(SpecError, match="sequences of states have no times"):
+        lsmdp.fit(read_log([["a", "b"]]), gap=1)
+    spans = pa.array([(0, 1, 0), (0, 2, 0)], pa.month_day_nano_interval())
+    with pytest.raises(SpecError, match='the column "time" holds month_day_nano_interval values'):
+        lsmdp.fit(pa.table({"entity": ["a", "a"], "time": spans, "state": ["x", "y"]}))
+    with pytest.raises(SpecError, match="are no table"):
+        lsmdp.fit(columns([("a", 1, "x"), ("a", 2**70, "y")]))
     with pytest.raises(SpecError, match="the log is int"):
         lsmdp.fit(7)
     with pytest.raises(SpecError, match=r'the column "state" holds double values'):
@@ -284,6 +341,15 @@ def test_bad_arguments_are_named(tmp_path: Path) -> None:
 
 
 class TestCommand:
+    def test_where_no_state_is_entered_again_only_jumps_help(self, run: Run, tmp_path: Path) -> None:
+        (tmp_path / "log.jsonl").write_text('["a", "b", "c"]\n["a", "c"]\n')
+        result = run("fit", tmp_path / "log.jsonl", "--out", tmp_path / "kernel.npz")
+        assert "P needs a next state from everywhere. Let every state jump" in result.stderr
+        note = result.stderr.splitlines()[-1]
+        assert note.endswith("--teleport 0.01")
+        assert run(*shlex.split(note.removeprefix("Ready to paste: "))[1:]).exit_code == 0
+        assert lsmdp.read_model(tmp_path / "kernel.npz").n == 3
+
     def test_the_kernel_is_read_by_every_command_with_labels_and_positions(self, run: Run, tmp_path: Path) -> None:
         write_csv(tmp_path / "log.csv")
         (tmp_path / "stops.csv").write_text("state,x,y\nwork,1,2.5\nhome,0,0\nshop,3,1\npark,9,9\n")

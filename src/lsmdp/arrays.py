@@ -214,7 +214,7 @@ def as_cost(c: Any, n: int) -> Floats:
     return read_only(_as_vector(c, n, "the cost"))
 
 
-def as_edge_costs(C: Any, P: CSR) -> Floats:
+def as_edge_costs(C: Any, P: CSR, labels: Sequence[str] | None = None) -> Floats:
     """A cost for each entry of P, in its order, from an n x n matrix; entries that a sparse one lacks cost 0."""
     matrix = C if sparse.issparse(C) else _as_dense(C, "the matrix of edge costs")
     if matrix.dtype.kind not in "buif" or matrix.shape != P.shape:
@@ -227,9 +227,10 @@ def as_edge_costs(C: Any, P: CSR) -> Floats:
     costs = np.asarray(matrix[rows, P.indices], dtype=np.float64).ravel()
     if (bad := np.flatnonzero(~np.isfinite(costs))).size:
         at = int(bad[0])
+        x, y = (name_state(int(ends[at]), labels) for ends in (rows, P.indices))
         raise CostError(
-            f"the cost of the move from state {rows[at]} to state {P.indices[at]} is {costs[at]} ({bad.size} such "
-            "moves). It must be a finite number; to forbid a move, take it out of P."
+            f"the cost of the move from {x} to {y} is {costs[at]} ({bad.size} such moves). It must be a finite number; "
+            "to forbid a move, take it out of P."
         )
     return costs
 

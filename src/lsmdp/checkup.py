@@ -201,7 +201,8 @@ def examine(lmdp: LMDP, command: Command | None = None) -> Checkup:
     commands: tuple[str, ...] = ()
     if command is not None:
         commands = (command("solve", cost="hill"),) if checkup.ok else tuple(command("check", **way) for way in ways(P))
-    return replace(checkup, notes=tuple(_notes(checkup, lmdp)), way_on=tuple(_way_on(checkup, lmdp)), commands=commands)
+    checkup = replace(checkup, commands=commands)
+    return replace(checkup, notes=tuple(_notes(checkup, lmdp)), way_on=tuple(_way_on(checkup, lmdp)))
 
 
 def ways(weights: CSR) -> Iterator[dict[str, Any]]:
@@ -260,9 +261,11 @@ def _notes(found: Checkup, lmdp: LMDP) -> Iterator[str]:
 
 
 def _way_on(found: Checkup, lmdp: LMDP) -> Iterator[str]:
-    kernel = found.name or "KERNEL"
     if found.ok:
-        yield f"Nothing to repair. lsmdp solve {shlex.quote(kernel)} --cost hill, or lsmdp.solve(lmdp, c)."
+        solve = (
+            found.commands[0] if found.commands else f"lsmdp solve {shlex.quote(found.name or 'KERNEL')} --cost hill"
+        )
+        yield f"Nothing to repair. {solve}, or lsmdp.solve(lmdp, c)."
     elif found.irreducible:
         yield "Add --lazy 0.1, or use lmdp.lazy(0.1): the chain may stay, and keeps its stationary law."
     else:

@@ -39,15 +39,16 @@ MARKED_STATES = 100_000  # beyond this, the mean costs along the way are not kep
 
 def start_law(lmdp: LMDP, start: int | str | Floats | None) -> Floats:
     """The law of X_1: a state (number or label), a law, or state 0."""
-    if start is None:
-        start = 0
-    if isinstance(start, str):
-        start = lmdp.state(start)
-    if isinstance(start, int | np.integer):
+    if start is None or isinstance(start, str | int | np.integer):
         law = np.zeros(lmdp.n)
-        law[lmdp.state(int(start))] = 1.0
+        law[first_state(lmdp, 0 if start is None else start)] = 1.0
         return law
     return as_distribution(start, lmdp.n)
+
+
+def first_state(lmdp: LMDP, start: int | str) -> int:
+    """The number of a state; 0, the default of a game, is the first one unless it is a label."""
+    return 0 if str(start) == "0" and "0" not in (lmdp.labels or ()) else lmdp.state(start)
 
 
 def rounds(

@@ -163,7 +163,7 @@ class Loop:
 
     def _by_label(self, given: dict[str, Any]) -> list[Any]:
         unknown = given.keys() - self._names.keys()
-        if unknown and self.lmdp.origin is None:  # else it may be a state that was dropped
+        if unknown and (self.lmdp.origin is None or len(unknown) == len(given)):  # else some may have been dropped
             raise CostError(f'there is a cost for "{min(unknown)}", which is no state of the model. Check the names.')
         if self.missing is not None:
             return [given.get(name, self.missing) for name in self._names]

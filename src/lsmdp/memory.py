@@ -71,9 +71,12 @@ class Kept(NamedTuple):
 
 def save(path: str | PathLike[str], lmdp: LMDP, learner: Learner, state: State) -> None:
     """Keep what a learner knows in a file: all of it, or the file is as it was."""
-    place = _place(path)
+    place, t = _place(path), getattr(state, "t", 0)
+    kept = Kept(
+        state, int(t) if isinstance(t, int | np.integer) else 0
+    )  # a learner of your own may mean otherwise by t
     with _explained(place), atomic(place) as stream:
-        stream.write(_snapshot(lmdp, learner, Kept(state, int(getattr(state, "t", 0)))))
+        stream.write(_snapshot(lmdp, learner, kept))
 
 
 def load(path: str | PathLike[str], lmdp: LMDP, learner: Learner) -> State:
@@ -227,7 +230,7 @@ def _split(path: Path, content: bytes) -> tuple[dict[str, Any], bytes, bytes]:
             "lsmdp that wrote it, or begin a new file."
         )
     checksum, size = head.pop("crc32", None), head.get("bytes", 0)
-    body = rest[:size]
+    body = rest[:size] if isinstance(size, int) else b""
     if len(body) != size or _checksum(head, body) != checksum:
         raise _damaged(path, "its checksum does not fit")
     return head, body, rest[size:]

@@ -155,6 +155,11 @@ class LMDP:
         """The number of a state, given by its label or by its number."""
         if self.labels is not None and str(which) in self._numbers:
             return self._numbers[str(which)]
+        if self.labels is not None and self._labels_are_numbers:  # then 3 is a label, and never the fourth state
+            raise SpecError(
+                f'there is no state "{which}". The labels of this model are numbers, from "{self.labels[0]}" to '
+                f'"{self.labels[-1]}", and a state is given by its label.'
+            )
         try:
             number = int(which)
         except ValueError:
@@ -163,6 +168,10 @@ class LMDP:
             hint = " Labels are given as they stand in the input." if self.labels is not None else ""
             raise SpecError(f'there is no state "{which}". States are numbered from 0 to {self.n - 1}.{hint}')
         return number
+
+    @cached_property
+    def _labels_are_numbers(self) -> bool:
+        return all(label.removeprefix("-").isdecimal() for label in self.labels or ())
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -271,7 +280,7 @@ class LMDP:
         state costs c and the edge costs together, with extra(x) = -T log Z(x) (tilting.py has the derivation). The
         extra cost lies between the least and the mean edge cost of x under P.
         """
-        P, extra = tilted(self.P, as_edge_costs(costs, self.P), self.temperature)
+        P, extra = tilted(self.P, as_edge_costs(costs, self.P, self.labels), self.temperature, self.labels)
         return self._with_kernel(P), as_cost(extra, self.n)
 
     def _with_kernel(self, P: CSR) -> LMDP:

@@ -71,13 +71,18 @@ def command_line(context: typer.Context, name: str, **more: object) -> str:
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")
         if parameter.param_type_name == "argument":
-            words.append(str(value))
-        elif parameter.name not in ("as_json", *more) and value not in (None, False, parameter.default):
+            words.append(as_argument(value))
+        elif parameter.name not in ("as_json", *more) and value is not False and value not in (None, parameter.default):
             words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
     for option, value in more.items():
         flag = f"--{option.replace('_', '-')}"
         words += [flag] if value is True else [flag, str(value)]
     return shlex.join(words)
+
+
+def as_argument(value: object) -> str:
+    """A word that no command takes for an option, also where it is the path of a file called -."""
+    return f"./{value}" if str(value).startswith("-") else str(value)
 
 
 def print_json(content: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lsmdp.cli.base import Json, LargestClass, Lazy, Teleport, app, command_line, complaints, print_json
+from lsmdp.cli.base import Json, LargestClass, Lazy, Teleport, app, as_argument, command_line, complaints, print_json
 from lsmdp.sources.places import require_writable
 
 LOG_HELP = "Columns entity, time, state (.csv, .parquet), or one JSON list of states a line (.jsonl)."
@@ -65,13 +65,13 @@ def fit(
                 lazy=lazy,
             )
         except ModelError as refused:
-            if "--largest-class" in str(refused) and not (largest_class or teleport):
-                refused.add_note(f"Ready to paste: {command_line(context, 'fit', largest_class=True)}")
+            if "--teleport" in str(refused) and not (largest_class or teleport):
+                way = {"largest_class": True} if "--largest-class" in str(refused) else {"teleport": 0.01}
+                refused.add_note(f"Ready to paste: {command_line(context, 'fit', **way)}")
             raise
         write_model(found.lmdp, out)
         if as_json:
             print_json(found.to_dict() | {"out": str(out)})
         else:
-            typer.echo(
-                f"{found}\n\nThe kernel is in {out}. Look at it with: {shlex.join(['lsmdp', 'check', str(out)])}"
-            )
+            look = shlex.join(["lsmdp", "check", as_argument(out)])
+            typer.echo(f"{found}\n\nThe kernel is in {out}. Look at it with: {look}")

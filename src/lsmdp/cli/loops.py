@@ -73,6 +73,8 @@ def follow(
 
         if sys.stdin is None:
             raise SpecError("there is no standard input. Write lines of JSON to it.")
+        if sys.stdout is None:
+            raise SpecError("there is no standard output, so nobody would hear the answers. Read lines from it.")
         lmdp = read_model(
             kernel,
             normalise=normalise,

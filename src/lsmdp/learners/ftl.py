@@ -47,7 +47,7 @@ class FollowTheLeader(LeaderBase):
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
-        if self.kappa < 0.0 or not self.tolerance > 0.0:
+        if not 0.0 <= self.kappa < float("inf") or not self.tolerance > 0.0:
             raise SpecError(f"FollowTheLeader takes kappa >= 0 and tolerance > 0, not {self.kappa}, {self.tolerance}.")
 
     @property

@@ -75,7 +75,7 @@ def _as_weight(edge: tuple[Any, Any, Any]) -> float:
     u, v, value = edge
     try:
         return 1.0 if value is None else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f'the edge from "{u}" to "{v}" has the weight {value!r}, not a number. Correct it.') from None
 
 

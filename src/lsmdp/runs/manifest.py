@@ -23,6 +23,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.costs import Costs
+from lsmdp.game import first_state
 from lsmdp.model import LMDP
 from lsmdp.runs.spec import Spec
 
@@ -88,7 +89,7 @@ def hash_difference(what: str, there: Mapping[str, Any], here: Mapping[str, Any]
 
 def _named(lmdp: LMDP, start: str) -> str | int:
     """The label of a state, or its number where states have no labels."""
-    number = lmdp.state(start)
+    number = first_state(lmdp, start)
     return number if lmdp.labels is None else lmdp.labels[number]
 
 

@@ -72,6 +72,8 @@ def edge_cost_file(spec: str, lmdp: LMDP) -> CSR:
         x, y = (_numbers(names_of(table, name), lmdp) for name in ("from", "to"))
         costs = numbers_of(table, "cost")
         kept = (x >= 0) & (y >= 0)
+        if kept.size and (x < 0).all() and (y < 0).all():
+            raise CostError("no line names a state of the model, so none has a cost to give. Check the names.")
         x, y, costs = x[kept], y[kept], costs[kept]
         _require_moves(x, y, lmdp)
         return sparse.csr_array((costs, (x, y)), shape=(lmdp.n, lmdp.n))

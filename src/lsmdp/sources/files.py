@@ -146,9 +146,19 @@ def _read_npz(path: Path) -> Content:
             "scipy.sparse.save_npz, or a single array with numpy.save."
         )
     with np.load(path, allow_pickle=False) as beside:
-        labels = beside["labels"].tolist() if "labels" in arrays else None
+        labels = _as_names(beside["labels"]) if "labels" in arrays else None
         positions = beside["positions"] if "positions" in arrays else None
     return Content(sparse.load_npz(path), labels, positions)  # scipy passes allow_pickle=False
+
+
+def _as_names(labels: npt.NDArray[Any]) -> list[str]:
+    if labels.ndim != 1 or labels.dtype.kind not in "Uiu":
+        shape = " x ".join(map(str, labels.shape)) or "()"
+        raise SpecError(
+            f'the array "labels" holds {labels.dtype} values of shape {shape}. Give one text per state, such as '
+            'numpy.array(["a", "b"]).'
+        )
+    return [str(label) for label in labels.tolist()]
 
 
 def save_kernel(lmdp: LMDP, path: Path) -> None:
@@ -168,7 +178,7 @@ def _read_mtx(path: Path) -> Content:
 
 
 def _read_map(path: Path, neighbours: int = 4) -> Content:
-    walk = walk_on_map(path.read_text(encoding="utf-8"), neighbours)
+    walk = walk_on_map(path.read_text(encoding="utf-8-sig"), neighbours)
     return Content(walk.P, None, walk.positions, True)
 
 

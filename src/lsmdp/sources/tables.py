@@ -20,11 +20,15 @@ from lsmdp.errors import SpecError
 
 def first_line(path: Path) -> list[str]:
     """The cells of the first line of a csv file."""
-    with _opened(path) as stream:
-        line = next((row for row in csv.reader(stream) if row), None)
-    if line is None:
+    return [cell.strip() for cell in _first_row(path)[1]]
+
+
+def _first_row(path: Path) -> tuple[int, list[str]]:
+    """The cells of the first line that is not blank, and how many lines there are up to it."""
+    found = next(rows_of(path), None)
+    if found is None:
         raise SpecError("the file is empty. Give one line per state.")
-    return [cell.strip() for cell in line]
+    return found
 
 
 def read_numbers(path: Path) -> tuple[Floats, list[str] | None]:
@@ -58,10 +62,12 @@ def read_columns(path: Path, header: list[str], *, text: Sequence[str], numbers:
 
     types = dict.fromkeys(text, pa.string()) | dict.fromkeys(numbers, pa.float64())
     names = [name.lower() for name in header]
+    if twice := [name for name in types if names.count(name) > 1]:
+        raise SpecError(f'there are {names.count(twice[0])} columns "{twice[0]}". Keep one of them.')
     try:
         return arrow_csv.read_csv(
             path,
-            arrow_csv.ReadOptions(skip_rows=1, column_names=names),
+            arrow_csv.ReadOptions(skip_rows=_first_row(path)[0], column_names=names),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=types, include_columns=[name for name in types if name in names]
             ),

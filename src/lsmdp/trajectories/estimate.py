@@ -5,8 +5,8 @@ With C(x, y) moves from x to y in the log and S(x) = {y: C(x, y) > 0}, the estim
     P(y|x) = (C(x, y) + a) / sum over y' in S(x) of (C(x, y') + a)        for y in S(x), else 0.
 
 A move that was never seen stays impossible: the support of P is what a controller may do. The default a = 1/2 is the
-mean under Jeffreys' prior on S(x). Against a = 0 it gains up to 0.03 nats a move where the chances of a state are
-alike, and loses at most 0.001 where they differ by orders (simulated: 7 successors, 3 to 100 moves a state).
+mean under Jeffreys' prior on S(x). Against a = 0 it gains up to 0.04 nats a move inside S(x) where the chances of a
+state are alike, and loses up to 0.02 where one dwarfs the others (simulated: 7 successors, 3 to 100 moves a state).
 
 A state that was never left (a *dead end*, such as the last stop of a track) or never visited (*unseen*) has no row. It
 is dropped by ``largest_class``, or jumps anywhere with ``teleport``; without one of them the fit is refused.
@@ -26,6 +26,7 @@ import numpy as np
 from scipy import sparse
 
 from lsmdp.arrays import CSR, Floats, Ints, name_state
+from lsmdp.chain import largest_class
 from lsmdp.errors import ModelError, SpecError
 from lsmdp.makers import Repairs, from_counts
 from lsmdp.model import LMDP, as_labels
@@ -145,7 +146,7 @@ def fit(
     stuck = np.diff(counts.indptr) == 0
     dead, unseen = np.flatnonzero(stuck & visited), np.flatnonzero(~visited)
     if not (repairs.get("largest_class") or repairs.get("teleport")):
-        _require_ways_on(dead, unseen, found.states)
+        _require_ways_on(dead, unseen, found.states, counts)
     model = from_counts(counts, smoothing, found.states, **repairs)
     chances = _chances(counts, smoothing)
     leaves = np.asarray(counts.sum(axis=1)).ravel()
@@ -219,7 +220,7 @@ def _hold_out(x: Ints, y: Ints, of: Ints, n: int, smoothing: float, share: float
     )
 
 
-def _require_ways_on(dead: Ints, unseen: Ints, states: Sequence[str]) -> None:
+def _require_ways_on(dead: Ints, unseen: Ints, states: Sequence[str], counts: CSR) -> None:
     facts = []
     for group, what in ((dead, "visited but never left, as at the end of a track"), (unseen, "never visited")):
         if group.size:
@@ -229,10 +230,10 @@ def _require_ways_on(dead: Ints, unseen: Ints, states: Sequence[str]) -> None:
                 f"{group.size:,} of {len(states):,} states {'is' if group.size == 1 else 'are'} {what} ({names}{more})"
             )
     if facts:
-        raise ModelError(
-            f"{'; '.join(facts)}. P needs a next state from everywhere. Drop such states with largest_class=True "
-            "(--largest-class), or let every state jump anywhere now and then with teleport=0.01 (--teleport 0.01)."
-        )
+        inner = largest_class(counts)
+        drop = "drop such states with largest_class=True (--largest-class), or " if counts[inner][:, inner].nnz else ""
+        way = f"{drop}let every state jump anywhere now and then with teleport=0.01 (--teleport 0.01)."
+        raise ModelError(f"{'; '.join(facts)}. P needs a next state from everywhere. {way[0].upper()}{way[1:]}")
 
 
 def _listed(names: Sequence[str]) -> str:

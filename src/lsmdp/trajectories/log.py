@@ -34,6 +34,8 @@ from lsmdp.sources.tables import first_line, read_columns, read_parquet, rows_of
 COLUMNS = ("entity", "time", "state")
 TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
 
+LONGEST_NUMBER = 100  # digits; longer ones are names
+
 Place = Callable[[int], str]
 
 
@@ -63,6 +65,7 @@ def read_log(log: Any, gap: float | None = None) -> Log:
     if gap is not None and not gap > 0.0:
         raise SpecError(f"the gap is {gap}. It is a time, and must be positive.")
     if isinstance(log, Log):
+        _require_no_gap(gap)
         return log
     if isinstance(log, str | PathLike):
         nothing = SpecError(f'there is no log "{log}". A log is a file that ends in {endings(_formats(gap))}.')
@@ -109,7 +112,7 @@ def _as_table(columns: Any) -> Any:
         return (
             columns if isinstance(columns, pa.Table) else pa.table({name: pa.array(columns[name]) for name in COLUMNS})
         )
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError) as broken:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, OverflowError) as broken:
         raise SpecError(f"the columns entity, time and state are no table: {broken}. Make them plain arrays.") from None
 
 
@@ -178,11 +181,16 @@ def _numbered(text: Any) -> tuple[tuple[str, ...], Ints]:
     """The names in a column, whole numbers by size and others by the alphabet, and the number of each entry."""
     encoded = text.dictionary_encode()
     names = encoded.dictionary.to_pylist()
-    whole = all(name.removeprefix("-").isdecimal() and str(int(name)) == name for name in names)
+    whole = all(map(_is_whole, names))
     order = sorted(range(len(names)), key=(lambda at: int(names[at])) if whole else names.__getitem__)
     rank = np.empty(len(names), dtype=np.int64)
     rank[order] = np.arange(len(names))
     return tuple(names[at] for at in order), rank[encoded.indices.to_numpy(zero_copy_only=False)]
+
+
+def _is_whole(name: str) -> bool:
+    short = len(name) <= LONGEST_NUMBER and name.removeprefix("-").isdecimal()
+    return short and str(int(name)) == name
 
 
 def _times(column: Any, place: Place) -> tuple[npt.NDArray[Any], int]:
@@ -197,7 +205,7 @@ def _times(column: Any, place: Place) -> tuple[npt.NDArray[Any], int]:
     kind, ticks = column.type, 1
     if pa.types.is_date(kind):
         column = column.cast(pa.timestamp("s"))
-    elif pa.types.is_temporal(kind):
+    elif pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
         ticks = TICKS[kind.unit]
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise SpecError(f'the column "time" holds {kind} values. Give numbers or times.')
@@ -206,7 +214,7 @@ def _times(column: Any, place: Place) -> tuple[npt.NDArray[Any], int]:
     if pa.types.is_temporal(column.type):
         column = column.cast(pa.int32()) if column.type.bit_width == 32 else column.cast(pa.int64())
     values = np.asarray(column.to_numpy(zero_copy_only=False))
-    values = values.astype(np.int64 if values.dtype.kind in "iu" else np.float64)
+    values = values.astype({"i": np.int64, "u": np.uint64}.get(values.dtype.kind, np.float64))
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         at = int(np.argmin(np.isfinite(values)))
         raise SpecError(f"{place(at)}: the time is {values[at]}. Give a finite number.")
@@ -217,13 +225,14 @@ def _parsed(text: Any, place: Place) -> Any:
     """Text as whole numbers, as numbers, or as ISO 8601, whichever all of it is."""
     import pyarrow as pa
 
-    for kind in (pa.int64(), pa.float64(), pa.timestamp("us"), pa.timestamp("us", tz="UTC")):
+    dates = [pa.timestamp(unit, tz) for unit in ("us", "ns") for tz in (None, "UTC")]  # most years fit into us only
+    for kind in (pa.int64(), pa.float64(), *dates):
         try:
             return text.cast(kind)
         except pa.ArrowInvalid:
             continue
     for row, cell in enumerate(text.to_pylist()):
-        for kind in (pa.float64(), pa.timestamp("us"), pa.timestamp("us", tz="UTC")):
+        for kind in (pa.float64(), *dates):
             try:
                 pa.array([cell]).cast(kind)
                 break
@@ -284,6 +293,9 @@ def _of_sequences(sequences: list[list[str | int]]) -> Log:
     flat = list(chain.from_iterable(sequences))
     if not flat:
         raise SpecError('the log has no state. Give one sequence a line, such as ["a", "b", "c"].')
-    text = pa.array(flat if set(map(type, flat)) == {str} else list(map(str, flat)))
+    try:
+        text = pa.array(flat if set(map(type, flat)) == {str} else list(map(str, flat)))
+    except ValueError as broken:  # half a surrogate pair, or a number of too many digits
+        raise SpecError(f"there is a state that cannot be written as text ({broken}). Name it otherwise.") from None
     states, visits = _numbered(text)
     return Log(states, visits, np.concatenate(([0], np.cumsum([len(sequence) for sequence in sequences]))))
