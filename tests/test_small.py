@@ -224,7 +224,9 @@ def test_a_policy_that_stays_has_books_of_its_own() -> None:
         np.testing.assert_array_equal(found.columns[3:], 0.0)
         mu = Policy(lmdp, v).stationary()
         np.testing.assert_allclose(found.columns[2], c @ mu + mu @ found.kl, rtol=1e-11)
-        np.testing.assert_allclose(found.kl, passes.play(lmdp.P, kernels.flow(lmdp.P, v), mu)[0], rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(
+            found.kl, passes.play(lmdp.P, kernels.flow(lmdp.P, v), mu)[0], rtol=1e-12, atol=1e-14
+        )
 
 
 def test_a_stationary_law_is_one_to_the_last_digit_where_mixing_is_slow() -> None:
