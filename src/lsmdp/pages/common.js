@@ -24,9 +24,9 @@ function number(value, digits = 4) {
   return value.toLocaleString("en", { maximumFractionDigits: size >= 1000 ? 1 : size >= 10 ? 2 : digits });
 }
 
-function ticks(low, high, log) {
+function ticks(low, high, log, most = 8) {
   if (log) {
-    const step = Math.max(1, Math.ceil((high - low) / 8)), found = [];
+    const step = Math.max(1, Math.ceil((high - low) / most)), found = [];
     for (let e = Math.ceil(low - 1e-9); e <= high + 1e-9; e += step) found.push(e);
     return found;
   }

@@ -144,8 +144,12 @@ def lede(learners: list[dict[str, Any]], summary: dict[str, Any]) -> str:
             f"What is guaranteed: no stationary policy that forgets its start in time (mixing sum at most {m}) would "
             f"have paid more than {max(bound, 0.0):,.4g} less."
         )
-    elif bounds:
-        said.append(f"After {_rounds(T)} no guarantee against all policies that mix says anything yet.")
+    else:
+        low, _ = summary["average_cost_bounds"]
+        said.append(
+            f"What is guaranteed: against the mean of these costs no policy pays less than {low:.4g} a round in the "
+            "long run."
+        )
     return " ".join(said + list(summary.get("notes", ())))
 
 

@@ -30,12 +30,12 @@ function panel(game) {
   const X = (t) => LEFT + (Math.log10(t) - x0) / (x1 - x0) * (WIDTH - LEFT - RIGHT);
   const Y = (y) => HEIGHT - BOTTOM - (Math.min(Math.max(ty(y), y0), y1) - y0) / (y1 - y0) * (HEIGHT - TOP - BOTTOM);
   const svg = make("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${name} over rounds, ${game.model} against ${game.costs}` });
-  for (const v of ticks(y0, y1, logY)) {
+  for (const v of ticks(y0, y1, logY, 4)) {
     const at = Y(logY ? 10 ** v : v);
     svg.append(make("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at }),
       make("text", { x: LEFT - 5, y: at + 4, "text-anchor": "end" }, number(logY ? 10 ** v : v)));
   }
-  for (const e of ticks(x0, x1, true))
+  for (const e of ticks(x0, x1, true, 4))
     svg.append(make("text", { x: X(10 ** e), y: HEIGHT - 6, "text-anchor": "middle" }, number(10 ** e)));
   svg.append(make("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM }));
   const line = (points) => points.map(([x, y], k) => `${k ? "L" : "M"}${x.toFixed(1)},${y.toFixed(1)}`).join("");

@@ -104,7 +104,11 @@ def panels_title(games: Sequence[Mapping[str, Any]], learners: Sequence[str]) ->
     """The largest median regret of each learner, least first."""
     most = {name: max(_ends(games, name), default=None) for name in learners}
     known = sorted((value, name) for name, value in most.items() if value is not None)
-    return "Largest median regret in any game: " + ", ".join(f"{name} {value:.3g}" for value, name in known)
+    return "Largest median regret in any game: " + ", ".join(f"{name} {_short(value)}" for value, name in known)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
 
 
 def growth_title(games: Sequence[Mapping[str, Any]], subject: str) -> str:
