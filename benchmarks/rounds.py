@@ -221,8 +221,45 @@ def _result(peer: Peer, ours: float, product: float) -> dict[str, Any]:
     }
 
 
+# What we want: products a round on average, or rounds a second where the case is that small.
+GOALS = {
+    "dense 50, iid": "700,000/s",
+    "dense 200, iid": "90,000/s",
+    "grid 30x30, iid": "10",
+    "grid 30x30, target": "20",
+    "grid 100x100, iid": "25",
+    "grid 100x100, target": "120",
+    "grid 300x300, iid": "60",
+    "grid 300x300, iid, eigs": "60",
+    "grid 1000x1000, iid": "120",
+    "roads 13k, iid": "25",
+    "roads 13k, target": "40",
+    "one-way roads 13k, iid": "30",
+    "ring 1000, drift, iid": "8",
+    "two clusters 2k, iid": "15",
+    "two clusters 20k, iid": "15",
+    "random 2k, iid": "7",
+    "random 20k, iid": "7",
+    "random 200k, iid": "7",
+    "random 1M, iid": "7",
+    "random 1M, iid, track": "2",
+}
+
 HEADINGS = (
-    *("case", "states", "median", "mean", "rounds/s", "with books", "steps", "renewals", "certified", "factor", "rest"),
+    *(
+        "case",
+        "states",
+        "median",
+        "mean",
+        "goal",
+        "rounds/s",
+        "with books",
+        "steps",
+        "renewals",
+        "certified",
+        "factor",
+        "rest",
+    ),
     *PEERS,
 )
 
@@ -234,6 +271,7 @@ def cells(record: dict[str, Any]) -> list[str]:
         f"{record['states']:,}",
         f"{record['median_products']:.3g}",
         f"{record['mean_products']:.3g}",
+        GOALS[record["case"]],
         f"{record['rounds_a_second']:,.3g}"
         if record["rounds_a_second"] < 1000
         else f"{record['rounds_a_second']:,.0f}",
