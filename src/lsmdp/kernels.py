@@ -45,6 +45,7 @@ NORMAL = 2.3e-308  # smallest number of full precision
 FLAT = 100.0  # span of u up to which one scale serves all rows; the price is a rounding error of 5 FLAT eps
 FLAT_SINGLE = 80.0  # the same in single precision
 BLOCK = 10  # power steps between two looks at the contraction
+ONE, TWO = np.uint64(1), np.uint64(2)
 SMALLEST = 1e-120  # power steps stop at an entry of z below this; two steps lose at most 130 decades (power.py)
 
 
@@ -218,15 +219,21 @@ def logs_of(s: Any, logs: Any, spare: Any) -> None:
             logs[k] = np.log(s[k])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def flat_sums(indptr: Any, indices: Any, data: Any, w: Any, start: int, size: int, s: Any) -> None:
     """s = (P w)(start + k) for k < size."""
     ends = indptr[start : start + size + 1]
+    p = np.uint64(ends[0])
     for k in range(size):
-        total = 0.0
-        for p in range(ends[k], ends[k + 1]):
+        end, total, other = np.uint64(ends[k + 1]), 0.0, 0.0
+        while p + TWO <= end:  # two at a time, so that neither waits for the other
             total += data[p] * w[indices[p]]
-        s[k] = total
+            other += data[p + ONE] * w[indices[p + ONE]]
+            p += TWO
+        if p < end:
+            total += data[p] * w[indices[p]]
+            p += ONE
+        s[k] = total + other
 
 
 @njit(cache=True, error_model="numpy")
