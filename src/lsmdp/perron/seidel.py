@@ -48,7 +48,6 @@ STALLED = 0.6  # a contraction above this is that of a slow mode
 BINS = 64  # of how far the states have moved, where those without any are borders between levels,
 LEVELS = 12  # if these are few
 LOST = 100.0  # a residual this many times the first one will not come back
-ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 MANY = 1e9  # sweeps, beyond all patience
 
 _single: WeakKeyDictionary[LMDP, tuple[Any, Any, Any, Any]] = WeakKeyDictionary()
@@ -155,7 +154,7 @@ def _sweeps(
     return span * rate, steps, rate
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def _prepare(
     diagonal: Any,
     c: Any,
@@ -172,15 +171,14 @@ def _prepare(
     x: Any,
 ) -> bool:
     """What a sweep reads, in single precision; x starts where P has only its diagonal. Whether there is room for it."""
-    scale, one = 1.0 / temperature, np.float32(1.0)
+    scale = 1.0 / temperature
     origin = (c[0] - (v[0] - low)) * scale - logs[0]
-    total, most = 0.0, 0.0
+    total = 0.0
     for i in range(v.size):
         u[i] = (v[i] - low) * scale
         value = (c[i] * scale - u[i]) - logs[i] - origin
         r[i] = value  # small, and so exact enough
         total += value
-        most = max(most, u[i])
     mean = np.float32(total / v.size)
     for i in range(v.size):
         weight, total_weight = np.float32(w[i]), np.float32(s[i])
@@ -189,27 +187,7 @@ def _prepare(
         gain[i] = pull[i] * total_weight
         r[i] -= mean
         x[i] = r[i] * gain[i]
-    return most <= SPAN
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _sums(indptr: Any, indices: Any, data: Any, x: Any, start: int, size: int, s: Any) -> None:
-    ends = indptr[start : start + size + 1]
-    p = np.uint64(ends[0])
-    for k in range(size):
-        end, total, other = np.uint64(ends[k + 1]), np.float32(0.0), np.float32(0.0)
-        while p + FOUR <= end:  # several at a time, so that none waits for the other
-            total += data[p] * x[indices[p]] + data[p + TWO] * x[indices[p + TWO]]
-            other += data[p + ONE] * x[indices[p + ONE]] + data[p + THREE] * x[indices[p + THREE]]
-            p += FOUR
-        if p + TWO <= end:
-            total += data[p] * x[indices[p]]
-            other += data[p + ONE] * x[indices[p + ONE]]
-            p += TWO
-        if p < end:
-            total += data[p] * x[indices[p]]
-            p += ONE
-        s[k] = total + other
+    return extremes(u)[1] <= SPAN
 
 
 @njit(cache=True, error_model="numpy", fastmath=True)
@@ -243,7 +221,7 @@ def _sweep(
     least, most, total = np.float32(np.inf), np.float32(-np.inf), 0.0
     for i in range(0, n, CHUNK):
         j = min(i + CHUNK, n)
-        _sums(indptr, indices, data, x, i, j - i, s)
+        kernels.flat_sums(indptr, indices, data, x, i, j - i, s)
         total += _move(r[i:j], shift, gain[i:j], pull[i:j], s, x[i:j], e[i:j])
         low, high = _extremes(e[i:j])
         least, most = min(least, low), max(most, high)
@@ -259,7 +237,7 @@ def _split(
         e[i] *= gain[i] / w[i]
     block, count = _levels(e)
     lift = np.zeros((count, count + 1))
-    _sums(indptr, indices, data, x, 0, x.size, e)
+    kernels.flat_sums(indptr, indices, data, x, 0, x.size, e)
     for i in range(x.size):
         here = block[i]
         lift[here, 0] += 1.0
