@@ -103,8 +103,9 @@ def _kept(lmdp: LMDP) -> tuple[Any, Any, Any, Any]:
         indptr, indices, data = kernels.rows(lmdp.P)
         off = indices != np.repeat(np.arange(lmdp.n, dtype=indices.dtype), np.diff(lmdp.P.indptr))
         before = np.concatenate([[0], np.cumsum(off)])  # entries off the diagonal before each entry
-        kept = before[indptr].astype(indptr.dtype), indices[off], data[off].astype(np.float32)
-        _single[lmdp] = (*map(read_only, kept), read_only(lmdp.P.diagonal().astype(np.float32)))
+        ends, single = read_only(before[indptr].astype(indptr.dtype)), read_only(data[off].astype(np.float32))
+        diagonal = read_only(lmdp.P.diagonal().astype(np.float32))
+        _single[lmdp] = ends, read_only(indices[off]), single, diagonal
     return _single[lmdp]
 
 
