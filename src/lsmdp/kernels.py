@@ -45,6 +45,7 @@ NORMAL = 2.3e-308  # smallest number of full precision
 FLAT = 100.0  # span of u up to which one scale serves all rows; the price is a rounding error of 5 FLAT eps
 FLAT_SINGLE = 80.0  # the same in single precision
 BLOCK = 10  # power steps between two looks at the contraction
+ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 SMALLEST = 1e-120  # power steps stop at an entry of z below this; two steps lose at most 130 decades (power.py)
 
 
@@ -218,15 +219,25 @@ def logs_of(s: Any, logs: Any, spare: Any) -> None:
             logs[k] = np.log(s[k])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def flat_sums(indptr: Any, indices: Any, data: Any, w: Any, start: int, size: int, s: Any) -> None:
-    """s = (P w)(start + k) for k < size."""
-    ends = indptr[start : start + size + 1]
+    """s = (P w)(start + k) for k < size, in the precision of s."""
+    ends, zero = indptr[start : start + size + 1], s.dtype.type(0.0)
+    p = np.uint64(ends[0])
     for k in range(size):
-        total = 0.0
-        for p in range(ends[k], ends[k + 1]):
+        end, total, other = np.uint64(ends[k + 1]), zero, zero
+        while p + FOUR <= end:  # several at a time, so that none waits for the other
+            total += data[p] * w[indices[p]] + data[p + TWO] * w[indices[p + TWO]]
+            other += data[p + ONE] * w[indices[p + ONE]] + data[p + THREE] * w[indices[p + THREE]]
+            p += FOUR
+        if p + TWO <= end:
             total += data[p] * w[indices[p]]
-        s[k] = total
+            other += data[p + ONE] * w[indices[p + ONE]]
+            p += TWO
+        if p < end:
+            total += data[p] * w[indices[p]]
+            p += ONE
+        s[k] = total + other
 
 
 @njit(cache=True, error_model="numpy")
@@ -279,11 +290,13 @@ def _residual(
 ) -> tuple[float, float]:
     """Bounds on Bv - v, and whatever there is room for: itself, s, and log s for m = low."""
     lo, hi = np.inf, -np.inf
-    m, s, logs, spare = np.full(ROWS, low), np.ones(ROWS), np.empty(ROWS), np.empty((2, ROWS))
+    m, some_s, some_logs, spare = np.full(ROWS, low), np.ones(ROWS), np.empty(ROWS), np.empty((2, ROWS))
     lower, upper = np.empty(ROWS), np.empty(ROWS)
     for start in range(first, last, ROWS):  # sums first: a logarithm in between would make the next row's reads wait
         size = min(ROWS, last - start)
         end = start + size
+        s = all_s[start:end] if all_s.size > 0 else some_s[:size]
+        logs = all_logs[start:end] if all_logs.size > 0 else some_logs[:size]
         block_sums(indptr, indices, data, v, w, temperature, start, size, m, s)
         logs_of(s, logs, spare)
         here = v[start:end]
@@ -295,12 +308,9 @@ def _residual(
             out, cost = r[start:end], c[start:end]
             for k in range(size):
                 out[k] = cost[k] + ((m[k] - here[k]) - temperature * logs[k])
-        if all_s.size > 0:
-            all_s[start:end] = s[:size]
-        if all_logs.size > 0:
-            out = all_logs[start:end]
+        if w.size == 0:
             for k in range(size):
-                out[k] = logs[k] + (low - m[k]) / temperature
+                logs[k] += (low - m[k]) / temperature
     return lo, hi
 
 

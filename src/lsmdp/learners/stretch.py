@@ -38,4 +38,4 @@ def running_sums(c_sum: Floats, costs: Floats) -> Floats:
     """The sum of all costs after each round: the same bits wherever the rounds are cut."""
     sums = np.array(costs)
     sums[0] += c_sum
-    return np.add.accumulate(sums, axis=0, out=sums)
+    return sums if len(sums) == 1 else np.add.accumulate(sums, axis=0, out=sums)  # which is slow for a single row

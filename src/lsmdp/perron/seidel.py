@@ -2,14 +2,16 @@
 
 From v to v + d the residual r = Bv - v becomes r + Q d - d - e with 0 <= e <= span(d)^2 / 8: Q is the policy of v, and
 the rest is half the variance of d after a step. So d solves (I - Q) d = r - lambda', where the constant lambda' is the
-change of the average cost. With w and s = P w of v (kernels.py) and x = w d, a sweep takes the states in turn:
+change of the average cost. With w and s = P w of v (kernels.py) and x = w d, a sweep takes the states in turn and
+lets each equation hold, with the x of this sweep where there is one:
 
-    e(i) = r(i) - lambda' + (P x)(i) / s(i) - x(i) / w(i),    x(i) <- x(i) + e(i) w(i) / (1 - Q(i, i)),
+    x(i) <- gain(i) (r(i) - lambda') + pull(i) sum_{j != i} P(i, j) x(j),
+    gain(i) = w(i) / (1 - Q(i, i)),    pull(i) = gain(i) / s(i);
 
-with the x of this sweep where there is one. On a random graph with 7 moves it shrinks the residual by 0.28, a power
-step by 0.5. x is a small correction, so that single precision does: half the bytes. What lambda' still lacks shows as
-the mean of e, of which half is added after each sweep: if d moves on by the same amount everywhere, half of the
-states that a state leads to have moved already.
+by how much x(i) moves, over gain(i), is the residual e(i) that was left. On a random graph with 7 moves a sweep shrinks
+it by 0.28, a power step by 0.5. x is a small correction, so that single precision does: P is kept without its diagonal,
+in two thirds of the bytes. What lambda' still lacks shows as the mean of e, of which half is added after each sweep: if
+d moves on by the same amount everywhere, half of the states that a state leads to have moved already.
 
 *Slow modes.* Sets that are seldom left keep the error that is constant on each of them: when sweeps stop shrinking e,
 they only move d by a constant on each set, and these levels tell the sets. On each set B, alpha_B (one of them is 0)
@@ -46,10 +48,9 @@ STALLED = 0.6  # a contraction above this is that of a slow mode
 BINS = 64  # of how far the states have moved, where those without any are borders between levels,
 LEVELS = 12  # if these are few
 LOST = 100.0  # a residual this many times the first one will not come back
-ONE, TWO = np.uint64(1), np.uint64(2)
 MANY = 1e9  # sweeps, beyond all patience
 
-_single: WeakKeyDictionary[LMDP, tuple[Any, Any]] = WeakKeyDictionary()
+_single: WeakKeyDictionary[LMDP, tuple[Any, Any, Any, Any]] = WeakKeyDictionary()
 
 
 class Swept(NamedTuple):
@@ -91,17 +92,20 @@ def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
 
 
 def _solve(lmdp: LMDP, c: Floats, flow: kernels.Flow, goal: float, limit: int) -> tuple[Floats, float, int, float]:
-    data, diagonal = _kept(lmdp)
     u = np.empty(lmdp.n)
-    arrays = kernels.rows(lmdp.P)[:2]
-    given = (*arrays, data, diagonal, read_only(c.view()), flow.v, flow.w, flow.s, flow.logs)
+    given = (*_kept(lmdp), read_only(c.view()), flow.v, flow.w, flow.s, flow.logs)
     return u, *_sweeps(*given, flow.temperature, flow.low, goal, limit, u)
 
 
-def _kept(lmdp: LMDP) -> tuple[Any, Any]:
-    """The entries of P and its diagonal, in single precision."""
+def _kept(lmdp: LMDP) -> tuple[Any, Any, Any, Any]:
+    """P without its diagonal, as CSR arrays, and the diagonal, in single precision."""
     if lmdp not in _single:
-        _single[lmdp] = read_only(lmdp.P.data.astype(np.float32)), read_only(lmdp.P.diagonal().astype(np.float32))
+        indptr, indices, data = kernels.rows(lmdp.P)
+        off = indices != np.repeat(np.arange(lmdp.n, dtype=indices.dtype), np.diff(lmdp.P.indptr))
+        before = np.concatenate([[0], np.cumsum(off)])  # entries off the diagonal before each entry
+        ends, single = read_only(before[indptr].astype(indptr.dtype)), read_only(data[off].astype(np.float32))
+        diagonal = read_only(lmdp.P.diagonal().astype(np.float32))
+        _single[lmdp] = ends, read_only(indices[off]), single, diagonal
     return _single[lmdp]
 
 
@@ -124,9 +128,9 @@ def _sweeps(
 ) -> tuple[float, int, float]:
     """u = (v + d) / T from 0; the gap that is expected of it, the sweeps, and the contraction of the last one."""
     n = v.size
-    r, a, b = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
-    gain, x, moved = np.empty_like(r), np.empty_like(r), np.empty_like(r)
-    if not _prepare(diagonal, c, v, w, s, logs, temperature, low, u, r, a, b, gain, x):
+    r, gain, pull = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
+    x, e = np.empty_like(r), np.empty_like(r)
+    if not _prepare(diagonal, c, v, w, s, logs, temperature, low, u, r, gain, pull, x):
         return np.inf, 0, 1.0
     least, most = extremes(r)
     first = span = before = float(most - least)
@@ -136,22 +140,22 @@ def _sweeps(
         if stalled == 2:
             if not span < at_split / 2:
                 break  # they were not what is slow
-            shift += _split(indptr, indices, data, r, np.float32(shift), a, b, x, moved, w)
+            shift += _split(indptr, indices, data, r, np.float32(shift), gain, pull, x, e, w)
             stalled, steps, at_split = -1, steps + 2, span
-        least, most, total = _sweep(indptr, indices, data, r, np.float32(shift), a, b, gain, x, moved)
+        least, most, total = _sweep(indptr, indices, data, r, np.float32(shift), gain, pull, x, e)
         before, span, steps = span, float(most - least), steps + 1
         shift += total / n / 2
         rate = max(span / before, HASTE) if stalled >= 0 else 1.0
         stalled = stalled + 1 if stalled < 0 or rate > STALLED else 0
     for i in range(n):
-        u[i] += x[i] * b[i]
+        u[i] += x[i] / w[i]
     least, _ = extremes(u)
     for i in range(n):
         u[i] -= least
     return span * rate, steps, rate
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def _prepare(
     diagonal: Any,
     c: Any,
@@ -163,90 +167,86 @@ def _prepare(
     low: float,
     u: Any,
     r: Any,
-    a: Any,
-    b: Any,
     gain: Any,
+    pull: Any,
     x: Any,
 ) -> bool:
     """What a sweep reads, in single precision; x starts where P has only its diagonal. Whether there is room for it."""
-    scale, one = 1.0 / temperature, np.float32(1.0)
+    scale = 1.0 / temperature
     origin = (c[0] - (v[0] - low)) * scale - logs[0]
-    total, most = 0.0, 0.0
+    total = 0.0
     for i in range(v.size):
         u[i] = (v[i] - low) * scale
         value = (c[i] * scale - u[i]) - logs[i] - origin
         r[i] = value  # small, and so exact enough
         total += value
-        most = max(most, u[i])
     mean = np.float32(total / v.size)
     for i in range(v.size):
-        weight = np.float32(w[i])
-        a[i], b[i] = one / np.float32(s[i]), one / weight
-        gain[i] = weight / (one - weight * a[i] * diagonal[i])
+        weight, total_weight = np.float32(w[i]), np.float32(s[i])
+        rest = total_weight - weight * diagonal[i]
+        pull[i] = weight / rest
+        gain[i] = pull[i] * total_weight
         r[i] -= mean
         x[i] = r[i] * gain[i]
-    return most <= SPAN
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _sums(indptr: Any, indices: Any, data: Any, x: Any, start: int, size: int, s: Any) -> None:
-    ends = indptr[start : start + size + 1]
-    for k in range(size):
-        p, end = np.uint64(ends[k]), np.uint64(ends[k + 1])
-        total, other = np.float32(0.0), np.float32(0.0)
-        while p + TWO <= end:  # two at a time, so that neither waits for the other
-            total += data[p] * x[indices[p]]
-            other += data[p + ONE] * x[indices[p + ONE]]
-            p += TWO
-        if p < end:
-            total += data[p] * x[indices[p]]
-        s[k] = total + other
+    return extremes(u)[1] <= SPAN
 
 
 @njit(cache=True, error_model="numpy", fastmath=True)
-def _move(r: Any, shift: Any, a: Any, b: Any, gain: Any, s: Any, x: Any, moved: Any) -> tuple[Any, Any, Any]:
-    """x += e gain for a few states, and by how much d moves; the extremes of e and its sum."""
-    least, most, total = np.float32(np.inf), np.float32(-np.inf), np.float32(0.0)
+def _move(r: Any, shift: Any, gain: Any, pull: Any, s: Any, x: Any, e: Any) -> Any:
+    """The new x of a few states, and the residual that it removes; the sum of this."""
+    total = np.float32(0.0)
     for k in range(x.size):
-        e = (r[k] - shift) + (a[k] * s[k] - b[k] * x[k])
-        x[k] += e * gain[k]
-        moved[k] = e * gain[k] * b[k]
-        total += e
-        least, most = min(least, e), max(most, e)
-    return least, most, total
+        new = gain[k] * (r[k] - shift) + pull[k] * s[k]
+        e[k] = (new - x[k]) / gain[k]
+        x[k] = new
+        total += e[k]
+    return total
+
+
+@njit(cache=True, error_model="numpy", fastmath=True)
+def _extremes(e: Any) -> tuple[Any, Any]:
+    """min and max, many at a time."""
+    least, most = np.float32(np.inf), np.float32(-np.inf)
+    for k in range(e.size):
+        least = e[k] if e[k] < least else least
+        most = e[k] if e[k] > most else most
+    return least, most
 
 
 @njit(cache=True, error_model="numpy")
 def _sweep(
-    indptr: Any, indices: Any, data: Any, r: Any, shift: Any, a: Any, b: Any, gain: Any, x: Any, moved: Any
+    indptr: Any, indices: Any, data: Any, r: Any, shift: Any, gain: Any, pull: Any, x: Any, e: Any
 ) -> tuple[Any, Any, float]:
-    """One sweep; a is 1/s and b is 1/w. The extremes of e and its sum."""
+    """One sweep; the extremes of e and its sum."""
     s, n = np.empty(CHUNK, np.float32), x.size
     least, most, total = np.float32(np.inf), np.float32(-np.inf), 0.0
     for i in range(0, n, CHUNK):
         j = min(i + CHUNK, n)
-        _sums(indptr, indices, data, x, i, j - i, s)
-        low, high, added = _move(r[i:j], shift, a[i:j], b[i:j], gain[i:j], s, x[i:j], moved[i:j])
-        least, most, total = min(least, low), max(most, high), total + added
+        kernels.flat_sums(indptr, indices, data, x, i, j - i, s)
+        total += _move(r[i:j], shift, gain[i:j], pull[i:j], s, x[i:j], e[i:j])
+        low, high = _extremes(e[i:j])
+        least, most = min(least, low), max(most, high)
     return least, most, total
 
 
 @njit(cache=True, error_model="numpy")
 def _split(
-    indptr: Any, indices: Any, data: Any, r: Any, shift: Any, a: Any, b: Any, x: Any, moved: Any, w: Any
+    indptr: Any, indices: Any, data: Any, r: Any, shift: Any, gain: Any, pull: Any, x: Any, e: Any, w: Any
 ) -> float:
-    """d += alpha_B on each set B of states that moved alike; the change of lambda' that goes with it."""
-    block, count = _levels(moved)
-    e, lift = np.empty_like(x), np.zeros((count, count + 1))
-    _sums(indptr, indices, data, x, 0, x.size, e)
+    """d += alpha_B on each set B of states that moved alike; the change of lambda' that goes with it. Uses up e."""
+    for i in range(x.size):
+        e[i] *= gain[i] / w[i]
+    block, count = _levels(e)
+    lift = np.zeros((count, count + 1))
+    kernels.flat_sums(indptr, indices, data, x, 0, x.size, e)
     for i in range(x.size):
         here = block[i]
         lift[here, 0] += 1.0
-        lift[here, count] += (r[i] - shift) + (a[i] * e[i] - b[i] * x[i])
+        lift[here, count] += (r[i] - shift) + (pull[i] * e[i] - x[i]) / gain[i]
         for p in range(indptr[i], indptr[i + 1]):
             there = block[indices[p]]
             if there != here:
-                crossing = data[p] * a[i] * w[indices[p]]
+                crossing = data[p] * w[indices[p]] * pull[i] / gain[i]
                 if here > 0:
                     lift[here, here] += crossing
                 if there > 0:
