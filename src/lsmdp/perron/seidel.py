@@ -30,7 +30,7 @@ import numpy as np
 from numba import njit
 
 from lsmdp import kernels
-from lsmdp.arrays import Floats, read_only
+from lsmdp.arrays import Floats, frozen, read_only
 from lsmdp.elementary import extremes
 from lsmdp.model import LMDP
 from lsmdp.policy import flow_of, keep_flow
@@ -94,7 +94,7 @@ def _solve(lmdp: LMDP, c: Floats, flow: kernels.Flow, goal: float, limit: int) -
     data, diagonal = _kept(lmdp)
     u = np.empty(lmdp.n)
     arrays = kernels.rows(lmdp.P)[:2]
-    given = (*arrays, data, diagonal, read_only(c.view()), flow.v, flow.w, flow.s, flow.logs)
+    given = (*arrays, data, diagonal, frozen(c), flow.v, flow.w, flow.s, flow.logs)
     return u, *_sweeps(*given, flow.temperature, flow.low, goal, limit, u)
 
 
