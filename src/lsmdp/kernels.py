@@ -67,7 +67,7 @@ def exponentials_from(P: CSR, v: Floats, low: float, high: float, temperature: f
         return np.empty(0)
     single = single and high - low <= FLAT_SINGLE * temperature
     w, v = np.empty(v.size, dtype=np.float32 if single else np.float64), frozen(v)
-    in_parts(P.nnz, v.size, lambda _, first, last: _weights(v, low, temperature, w, first, last))
+    in_parts(P.data.size, v.size, lambda _, first, last: _weights(v, low, temperature, w, first, last))
     return w
 
 
@@ -116,7 +116,7 @@ def _certificate(
     low, w = exponentials_of(P, v, temperature)
     s, logs = np.empty(v.size if keep and w.size else 0), np.empty(v.size if keep else 0)
     given = (*rows(P), frozen(c), frozen(v), low, w, temperature, EPS, r, s, logs)
-    bounds = in_parts(P.nnz, v.size, lambda _, first, last: _residual(*given, first, last))
+    bounds = in_parts(P.data.size, v.size, lambda _, first, last: _residual(*given, first, last))
     flow = Flow(frozen(v), temperature, low, w, s, logs)
     return flow, min(lo for lo, _ in bounds), max(hi for _, hi in bounds)
 

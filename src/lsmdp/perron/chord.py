@@ -138,11 +138,10 @@ def iterate(
     ``seen`` is what the last round has computed of this v; it is written over. ``usual`` is the least number of steps
     that rounds take (0: not known).
     """
-    out = np.empty(v.size)
-    z, logs = seen or Seen(np.empty(v.size), np.empty(v.size))
-    T = problem.lmdp.temperature
-    bounds = _round(*made.given, frozen(c), frozen(v), T, seen is None, tol, limit, usual, z, logs, out)
-    return Round(*bounds, read_only(out), seen or Seen(z, logs))
+    T, out = problem.lmdp.temperature, np.empty(v.size)
+    known = seen or Seen(np.empty(v.size), np.empty(v.size))
+    given = (*made.given, frozen(c), frozen(v), T, seen is None, tol, limit, usual, *known, out)
+    return Round(*_round(*given), read_only(out), known)
 
 
 @njit(cache=True, error_model="numpy")

@@ -92,7 +92,7 @@ def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: 
         if found is not None:
             fresh = min(fresh or taken, taken)
             excess += taken - fresh + DOUBT * max(fresh - NEWTON, 0)
-            if excess * _step(problem) > made.work * problem.plan.work:
+            if excess * problem.plan.step > made.work * problem.plan.work:
                 _forget(lmdp, anchor)
                 return Followed(*found, steps, found[0], 0, 0.0)
             return Followed(*found, steps, anchor, fresh, excess)
@@ -162,14 +162,9 @@ def _taken(kept: list[tuple[Floats, CSR, chord.Seen]], v: Floats, P: CSR) -> cho
     return found
 
 
-def _step(problem: Problem) -> float:
-    """What a step with a factor costs, in products with an entry of P: two triangles, a product, several passes."""
-    return float(1.5 * problem.plan.stored + 3.0 * problem.P.data.size)
-
-
 def _steps(problem: Problem) -> float:
     """Power steps that cost as much as a round with a factor; without end where there is no factor."""
-    return inf if problem.plan.blocks is None else USUAL * _step(problem) / problem.P.data.size
+    return inf if problem.plan.blocks is None else USUAL * problem.plan.step / problem.P.data.size
 
 
 def _factor(problem: Problem, anchor: Floats) -> chord.Factor | None:

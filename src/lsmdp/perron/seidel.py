@@ -100,9 +100,11 @@ def _solve(lmdp: LMDP, c: Floats, flow: kernels.Flow, goal: float, limit: int) -
 
 def _kept(lmdp: LMDP) -> tuple[Any, Any]:
     """The entries of P and its diagonal, in single precision."""
-    if lmdp not in _single:
-        _single[lmdp] = read_only(lmdp.P.data.astype(np.float32)), read_only(lmdp.P.diagonal().astype(np.float32))
-    return _single[lmdp]
+    kept = _single.get(lmdp)
+    if kept is None:
+        P = lmdp.P
+        kept = _single[lmdp] = read_only(P.data.astype(np.float32)), read_only(P.diagonal().astype(np.float32))
+    return kept
 
 
 @njit(cache=True, error_model="numpy")
