@@ -6,6 +6,7 @@ import gc
 import sys
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from lsmdp import (
 )
 from lsmdp.elimination import eliminate
 from lsmdp.learners.ftl import FTLState
-from lsmdp.perron import Followed, Problem, follow
+from lsmdp.perron import Followed, Problem, chord, follow
 from lsmdp.perron.follow import factor_bytes
 from lsmdp.perron.krylov import product_work
 
@@ -221,6 +222,17 @@ def test_a_story_names_the_methods_that_were_used() -> None:
     assert solve(grid(5, 5), uniform(25), solver=Direct()).story[0].startswith("direct: ")
 
 
+def test_a_step_beyond_floats_proves_nothing() -> None:
+    """The v before it may be certified already, but that is not the v that is returned."""
+    lmdp, c = grid(10, 10), uniform(100)
+    made = chord.nothing(Problem(lmdp, c))
+    broken = replace(made, factors=replace(made.factors, pivots=np.zeros(100)))
+    tol = 1.05 * float(np.ptp(c))  # more than the width at v = 0, which is more than 0.9 tol: a step is tried
+    for limit, width in ((0, 1.0), (1, np.inf)):
+        found = chord.iterate(Problem(lmdp, c), c, np.zeros(100), None, broken, tol, limit)
+        assert found.hi - found.lo == pytest.approx(width * np.ptp(c), rel=1e-9)
+
+
 # ----------------------------------------------------------------------------------------------------------
 # memory
 
@@ -240,7 +252,7 @@ def test_rounds_hold_four_times_P_besides_the_factor(name: str) -> None:
     tracemalloc.start()
     for t in range(6):
         if t == 3:
-            FOLLOW._forget(FOLLOW._kept, new, state.anchor)
+            FOLLOW._forget(new, state.anchor)
             state = state._replace(anchor=state.v, fresh=0, excess=0.0)
         state = learner.observe(new, state, rng.uniform(0, 1, lmdp.n))
     _, peak = tracemalloc.get_traced_memory()

@@ -36,6 +36,11 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
+def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array if it is protected against writing, else a view of it that is."""
+    return read_only(array.view()) if array.flags.writeable else array
+
+
 def as_weights(P: Any, what: str = "P") -> CSR:
     """A square, finite, non-negative matrix as a fresh CSR array; rows need not sum to anything."""
     matrix = P if sparse.issparse(P) else _as_dense(P, what)

@@ -78,6 +78,11 @@ class Plan:
         """What a factorisation costs, in products with an entry of P; to gather and keep a number takes time too."""
         return GATHERING * self.stored + self.flops / 2
 
+    @cached_property
+    def step(self) -> float:
+        """What a step with a factor costs, in the same unit: two triangles, a product, several passes over states."""
+        return float(1.5 * self.stored + 3.0 * self.P.data.size)
+
     @property
     def workspace(self) -> int:
         """Numbers held besides the factors while they are made: two copies of the largest block, and the stack."""

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from lsmdp.arrays import CSR, EPS, Floats, Ints, read_only
+from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen
 from lsmdp.elementary import exponentials, extremes, logarithms
 from lsmdp.parts import in_parts
 
@@ -57,7 +57,7 @@ def rows(P: CSR) -> Arrays:
 
 def exponentials_of(P: CSR, v: Floats, temperature: float = 1.0) -> tuple[float, Floats]:
     """(min v, e^{(min v - v)/T}) where v is flat; else an empty array, from which a loop knows to scale each row."""
-    v = read_only(v.view())
+    v = frozen(v)
     low, high = extremes(v)
     return low, exponentials_from(P, v, low, high, temperature)
 
@@ -67,8 +67,8 @@ def exponentials_from(P: CSR, v: Floats, low: float, high: float, temperature: f
     if not high - low <= FLAT * temperature:
         return np.empty(0)
     single = single and high - low <= FLAT_SINGLE * temperature
-    w, v = np.empty(v.size, dtype=np.float32 if single else np.float64), read_only(v.view())
-    in_parts(P.nnz, v.size, lambda _, first, last: _weights(v, low, temperature, w, first, last))
+    w, v = np.empty(v.size, dtype=np.float32 if single else np.float64), frozen(v)
+    in_parts(P.data.size, v.size, lambda _, first, last: _weights(v, low, temperature, w, first, last))
     return w
 
 
@@ -116,44 +116,44 @@ def _certificate(
     """With ``keep``, all of the flow; without a cost, no bounds."""
     low, w = exponentials_of(P, v, temperature)
     s, logs = np.empty(v.size if keep and w.size else 0), np.empty(v.size if keep else 0)
-    given = (*rows(P), read_only(c.view()), read_only(v.view()), low, w, temperature, EPS, r, s, logs)
-    bounds = in_parts(P.nnz, v.size, lambda _, first, last: _residual(*given, first, last))
-    flow = Flow(read_only(v.view()) if v.flags.writeable else v, temperature, low, w, s, logs)
+    given = (*rows(P), frozen(c), frozen(v), low, w, temperature, EPS, r, s, logs)
+    bounds = in_parts(P.data.size, v.size, lambda _, first, last: _residual(*given, first, last))
+    flow = Flow(frozen(v), temperature, low, w, s, logs)
     return flow, min(lo for lo, _ in bounds), max(hi for _, hi in bounds)
 
 
 def policy_weights(P: CSR, u: Floats) -> Floats:
     """The entries of Q_v aligned with P's (eq:optQ)."""
     out = np.empty(P.nnz)
-    _policy_weights(*rows(P), read_only(u.view()), exponentials_of(P, u)[1], out)
+    _policy_weights(*rows(P), frozen(u), exponentials_of(P, u)[1], out)
     return out
 
 
 def push(P: CSR, u: Floats, p: Floats) -> Floats:
     """p Q_v, the law of the next state."""
     out = np.zeros(u.size)
-    _push(*rows(P), read_only(u.view()), read_only(p.view()), out)
+    _push(*rows(P), frozen(u), frozen(p), out)
     return out
 
 
 def expect(P: CSR, u: Floats, f: Floats) -> Floats:
     """Q_v f, the expectation of f after one step, for each state."""
     out = np.empty(u.size)
-    _expect(*rows(P), read_only(u.view()), read_only(f.view()), out)
+    _expect(*rows(P), frozen(u), frozen(f), out)
     return out
 
 
 def control_cost(P: CSR, u: Floats) -> Floats:
     """KL(Q_v(.|x) || P(.|x)) for each state, in nats (not multiplied by the temperature)."""
     out = np.empty(u.size)
-    _control_cost(*rows(P), read_only(u.view()), out)
+    _control_cost(*rows(P), frozen(u), out)
     return out
 
 
 def sample(P: CSR, u: Floats, states: Ints, uniforms: Floats) -> Ints:
     """A next state under Q_v from each of ``states``, by inversion of one uniform number each."""
     out = np.empty(states.size, dtype=np.int64)
-    _sample(*rows(P), read_only(u.view()), read_only(states.view()), read_only(uniforms.view()), out)
+    _sample(*rows(P), frozen(u), frozen(states), frozen(uniforms), out)
     return out
 
 
@@ -183,7 +183,7 @@ def lower_to_paths(PT: CSR, log_P: Floats, c: Floats, lambda_low: float, v: Floa
     """
     out = v.copy()
     indptr, indices, _ = rows(PT)
-    _lower_to_paths(indptr, indices, log_P, read_only(c.view()), lambda_low, np.argsort(v), out)
+    _lower_to_paths(indptr, indices, log_P, frozen(c), lambda_low, np.argsort(v), out)
     return out
 
 

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from lsmdp.arrays import CSR, EPS, Floats, Ints, read_only
+from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen, read_only
 from lsmdp.elementary import exponentials, extremes, logarithms
 from lsmdp.kernels import FLAT, enclose
 
@@ -136,7 +136,7 @@ def inverse_at(square: Square, temperature: float, v: Floats) -> Floats:
 
 def given(array: Floats) -> Floats:
     """One kind of array, contiguous and read-only: each kind would be compiled for anew."""
-    return read_only(np.ascontiguousarray(array).view())
+    return frozen(np.ascontiguousarray(array))
 
 
 @njit(cache=True, error_model="numpy")

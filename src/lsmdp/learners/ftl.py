@@ -19,7 +19,7 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.learners.leader import Aims, LeaderBase, first_lead, narrowing
-from lsmdp.learners.stretch import running_sums
+from lsmdp.learners.stretch import running_means
 from lsmdp.model import LMDP
 
 
@@ -61,7 +61,7 @@ class FollowTheLeader(LeaderBase):
 
     def aims(self, state: FTLState, costs: Floats) -> Aims:
         """Every round, the mean of all costs."""
-        t, sums = state.t + 1 + np.arange(len(costs)), running_sums(state.c_sum, costs)
-        memory = {"t": int(t[-1]), "c_sum": sums[-1].copy()}
-        means = np.divide(sums, (t + self.kappa)[:, np.newaxis], out=sums)
-        return Aims(np.arange(len(costs)), means, narrowing(self.tolerance, t), memory)
+        after = np.arange(len(costs))
+        sums, means = running_means(state.c_sum, costs, state.t, self.kappa)
+        memory = {"t": state.t + len(costs), "c_sum": sums[-1].copy()}
+        return Aims(after, means, narrowing(self.tolerance, state.t + 1 + after), memory)

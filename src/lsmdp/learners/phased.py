@@ -15,7 +15,7 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.learners.leader import Aims, LeaderBase, first_lead, narrowing
-from lsmdp.learners.stretch import running_sums
+from lsmdp.learners.stretch import running_means
 from lsmdp.model import LMDP
 
 
@@ -68,7 +68,7 @@ class PhasedLeader(LeaderBase):
             ends.append(len(costs) - 1 + left)
             phase += 1
             left += self.length(phase)
-        after, sums = np.array(ends, dtype=np.int64), running_sums(state.c_sum, costs)
-        t = state.t + 1 + after
+        after = np.array(ends, dtype=np.int64)
+        sums, means = running_means(state.c_sum, costs, state.t)
         memory = {"t": state.t + len(costs), "phase": phase, "left": left, "c_sum": sums[-1].copy()}
-        return Aims(after, sums[after] / t[:, np.newaxis], narrowing(self.tolerance, t), memory)
+        return Aims(after, means[after], narrowing(self.tolerance, state.t + 1 + after), memory)

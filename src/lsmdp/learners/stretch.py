@@ -7,12 +7,14 @@ that is small enough (small.py) the stretch is one call of compiled code, and ``
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from lsmdp.arrays import Floats, Ints
 from lsmdp.learners.base import State
+from lsmdp.small import given
 
 
 class Stretch(NamedTuple):
@@ -34,8 +36,20 @@ def unmoved(v: Floats, rounds: int, state: State) -> Stretch:
     return Stretch(np.tile(v, (rounds + 1, 1)), nothing, nothing, np.zeros(rounds, np.int64), state)
 
 
-def running_sums(c_sum: Floats, costs: Floats) -> Floats:
-    """The sum of all costs after each round: the same bits wherever the rounds are cut."""
-    sums = np.array(costs)
-    sums[0] += c_sum
-    return sums if len(sums) == 1 else np.add.accumulate(sums, axis=0, out=sums)  # which is slow for a single row
+def running_means(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> tuple[Floats, Floats]:
+    """The sum and the mean of all costs after each round; c_sum is the sum of the t rounds before.
+
+    ``kappa`` rounds of zero cost count in the mean. The bits are the same wherever the rounds are cut.
+    """
+    sums, means = np.empty(costs.shape), np.empty(costs.shape)
+    _running_means(given(c_sum), given(costs), t, kappa, sums, means)
+    return sums, means
+
+
+@njit(cache=True, error_model="numpy")
+def _running_means(c_sum: Any, costs: Any, t: int, kappa: float, sums: Any, means: Any) -> None:
+    for k in range(costs.shape[0]):
+        before, weight = c_sum if k == 0 else sums[k - 1], (t + k + 1) + kappa
+        for x in range(c_sum.size):
+            sums[k, x] = before[x] + costs[k, x]
+            means[k, x] = sums[k, x] / weight

@@ -20,7 +20,7 @@ from lsmdp import small
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.learners.base import Report
-from lsmdp.learners.stretch import Stretch, running_sums
+from lsmdp.learners.stretch import Stretch, running_means
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy, kept_flow
 from lsmdp.updates import update
@@ -79,8 +79,8 @@ class TrackTheLeader:
         """The same for each row of costs, on a small model in compiled code (small.py)."""
         assert lmdp.square is not None
         rounds, t = len(costs), state.t + 1 + np.arange(len(costs))
-        sums = running_sums(state.c_sum, costs)
-        means = np.vstack([state.c_sum / max(state.t, 1), sums / t[:, np.newaxis]])
+        sums, means = running_means(state.c_sum, costs, state.t)
+        means = np.vstack([state.c_sum / max(state.t, 1), means])
         values, lo, hi, done = np.vstack([state.v, costs]), np.empty(rounds), np.empty(rounds), 0
         while done < rounds:
             rest = values[done:], lo[done:], hi[done:]

@@ -29,7 +29,7 @@ import numpy as np
 from numba import njit
 
 from lsmdp import kernels
-from lsmdp.arrays import CSR, EPS, Floats, read_only
+from lsmdp.arrays import CSR, EPS, Floats, frozen, read_only
 from lsmdp.dissection import Blocks
 from lsmdp.elementary import exponentials, extremes
 from lsmdp.elimination import Elimination, backward, eliminate, forward, pinned
@@ -55,14 +55,10 @@ class Factor:
     rows: Floats  # what the rows were multiplied by
 
     @cached_property
-    def arrays(self) -> kernels.Arrays:
-        """P as the loops read it."""
-        return kernels.rows(self.P)
-
-    @cached_property
-    def most(self) -> int:
-        """Entries of a row of P."""
-        return int(np.diff(self.P.indptr).max())
+    def given(self) -> tuple[Any, ...]:
+        """What a round reads of it: P and the entries of its longest row, the order, the chain at the anchor."""
+        f, most = self.factors, int(np.diff(self.P.indptr).max())
+        return *kernels.rows(self.P), most, f.order, self.law, self.rows, f.blocks, f.lower, f.upper, f.pivots
 
     @property
     def work(self) -> float:
@@ -78,13 +74,12 @@ class Seen(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What a round led to: ``span`` is that of r in the loop, ``lo`` and ``hi`` are proven, infinite if nothing is."""
+    """What a round led to: bounds that are proven, infinite if nothing is, and what they are the certificate of."""
 
-    v: Floats
-    span: float
     lo: float
     hi: float
     steps: int
+    v: Floats
     seen: Seen
 
 
@@ -143,31 +138,10 @@ def iterate(
     ``seen`` is what the last round has computed of this v; it is written over. ``usual`` is the least number of steps
     that rounds take (0: not known).
     """
-    n, f = problem.n, made.factors
-    z, logs = (np.empty(n), np.empty(n)) if seen is None else seen
-    out = np.empty(n)
-    span, lo, hi, steps = _round(
-        *made.arrays,
-        f.order,
-        read_only(c.view()),
-        read_only(v.view()),
-        problem.lmdp.temperature,
-        made.most,
-        seen is None,
-        made.law,
-        made.rows,
-        f.blocks,
-        f.lower,
-        f.upper,
-        f.pivots,
-        tol,
-        limit,
-        usual,
-        z,
-        logs,
-        out,
-    )
-    return Round(read_only(out), span, lo, hi, steps, Seen(z, logs))
+    T, out = problem.lmdp.temperature, np.empty(v.size)
+    known = seen or Seen(np.empty(v.size), np.empty(v.size))
+    given = (*made.given, frozen(c), frozen(v), T, seen is None, tol, limit, usual, *known, out)
+    return Round(*_round(*given), read_only(out), known)
 
 
 @njit(cache=True, error_model="numpy")
@@ -175,25 +149,25 @@ def _round(
     indptr: Any,
     indices: Any,
     data: Any,
-    order: Any,
-    cost: Any,
-    value: Any,
-    T: float,
     most: int,
-    unseen: bool,
+    order: Any,
     law: Any,
     rows: Any,
     blocks: Any,
     lower: Any,
     upper: Any,
     pivots: Any,
+    cost: Any,
+    value: Any,
+    T: float,
+    unseen: bool,
     tol: float,
     limit: int,
     usual: int,
     z: Any,
     logs: Any,
     out: Any,
-) -> tuple[float, float, float, int]:
+) -> tuple[float, float, int]:
     n, goal = value.size, 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
     v, a, r, d = np.empty(n), np.zeros(n), np.empty(n), np.empty(n)
     V, R = np.empty((PAIRS, n), dtype=np.float32), np.empty((PAIRS, n), dtype=np.float32)
@@ -204,7 +178,7 @@ def _round(
     if unseen:
         lo, hi = _judge(indptr, indices, data, order, cost, most, v, T, z, logs)
         if not hi - lo < np.inf:
-            return np.inf, lo, hi, 0
+            return lo, hi, 0
     judged, steps, last = unseen, 0, np.inf
     span = best = _residual(order, cost, T, logs, r)
     while span > goal and steps < limit:
@@ -215,7 +189,7 @@ def _round(
         backward(blocks, upper, d, np.inf)
         low, longest = _add(V, min(steps, PAIRS), shares, d)
         if not longest < np.inf:
-            return np.inf, lo, hi, steps
+            return -np.inf, np.inf, steps  # nothing of what v has become
         if longest > LONGEST:
             d *= LONGEST / longest
             low *= LONGEST / longest
@@ -242,7 +216,7 @@ def _round(
         lo, hi = _judge(indptr, indices, data, order, cost, most, v, T, z, logs)
     for x in range(n):
         out[order[x]] = v[x]
-    return span, lo, hi, steps
+    return lo, hi, steps
 
 
 @njit(cache=True, error_model="numpy")

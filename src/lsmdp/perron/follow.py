@@ -92,11 +92,11 @@ def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: 
         if found is not None:
             fresh = min(fresh or taken, taken)
             excess += taken - fresh + DOUBT * max(fresh - NEWTON, 0)
-            if excess * _step(problem) > made.work * problem.plan.work:
-                _forget(_kept, lmdp, anchor)
+            if excess * problem.plan.step > made.work * problem.plan.work:
+                _forget(lmdp, anchor)
                 return Followed(*found, steps, found[0], 0, 0.0)
             return Followed(*found, steps, anchor, fresh, excess)
-        _forget(_kept, lmdp, anchor)
+        _forget(lmdp, anchor)
         del made
         if moved or anchor is v:
             break
@@ -137,13 +137,12 @@ def _without_factor(
 def _iterated(
     problem: Problem, c: Floats, tol: float, v: Floats, made: chord.Factor, limit: int, usual: int = 0
 ) -> tuple[Certified | None, int]:
-    seen = _known(problem.lmdp, v, made.P)
-    _forget(_seen, problem.lmdp, v)
-    found = chord.iterate(problem, c, v, seen, made, tol, limit, usual)
-    if not found.hi - found.lo <= tol:
-        return None, found.steps
-    _keep(_seen.setdefault(problem.lmdp, []), (found.v, made.P, found.seen))
-    return (found.v, found.lo, found.hi), found.steps
+    kept = _seen.setdefault(problem.lmdp, [])
+    lo, hi, steps, v, seen = chord.iterate(problem, c, v, _taken(kept, v, made.P), made, tol, limit, usual)
+    if not hi - lo <= tol:
+        return None, steps
+    _keep(kept, (v, made.P, seen))
+    return (v, lo, hi), steps
 
 
 def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None:
@@ -156,19 +155,16 @@ def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None
     return v, lo, hi
 
 
-def _known(lmdp: LMDP, v: Floats, P: CSR) -> chord.Seen | None:
-    """What a certificate computed of this v, with the states in the order of this copy of P, if it is kept."""
-    return next((seen for at, copy, seen in _seen.get(lmdp, ()) if at is v and copy is P), None)
-
-
-def _step(problem: Problem) -> float:
-    """What a step with a factor costs, in products with an entry of P: two triangles, a product, several passes."""
-    return float(1.5 * problem.plan.stored + 3.0 * problem.P.data.size)
+def _taken(kept: list[tuple[Floats, CSR, chord.Seen]], v: Floats, P: CSR) -> chord.Seen | None:
+    """What a certificate computed of this v, with the states in the order of this copy of P; it is kept no longer."""
+    found = next((seen for at, copy, seen in kept if at is v and copy is P), None)
+    kept[:] = [entry for entry in kept if entry[0] is not v]
+    return found
 
 
 def _steps(problem: Problem) -> float:
     """Power steps that cost as much as a round with a factor; without end where there is no factor."""
-    return inf if problem.plan.blocks is None else USUAL * _step(problem) / problem.P.data.size
+    return inf if problem.plan.blocks is None else USUAL * problem.plan.step / problem.P.data.size
 
 
 def _factor(problem: Problem, anchor: Floats) -> chord.Factor | None:
@@ -185,10 +181,10 @@ def _factor(problem: Problem, anchor: Floats) -> chord.Factor | None:
     return made
 
 
-def _forget(memory: WeakKeyDictionary[LMDP, list[Any]], lmdp: LMDP, v: Floats) -> None:
-    """Let go of what is kept with this v."""
-    kept = memory.get(lmdp, [])
-    kept[:] = [entry for entry in kept if entry[0] is not v]
+def _forget(lmdp: LMDP, anchor: Floats) -> None:
+    """Let go of the factor at this anchor."""
+    kept = _kept.get(lmdp, [])
+    kept[:] = [entry for entry in kept if entry[0] is not anchor]
 
 
 def _keep(kept: list[Any], new: Any) -> None:

@@ -32,7 +32,7 @@ import numpy as np
 from numba import njit
 
 from lsmdp import kernels
-from lsmdp.arrays import Floats, read_only
+from lsmdp.arrays import Floats, frozen, read_only
 from lsmdp.elementary import extremes
 from lsmdp.model import LMDP
 from lsmdp.policy import flow_of, keep_flow
@@ -93,20 +93,21 @@ def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
 
 def _solve(lmdp: LMDP, c: Floats, flow: kernels.Flow, goal: float, limit: int) -> tuple[Floats, float, int, float]:
     u = np.empty(lmdp.n)
-    given = (*_kept(lmdp), read_only(c.view()), flow.v, flow.w, flow.s, flow.logs)
+    given = (*_kept(lmdp), frozen(c), flow.v, flow.w, flow.s, flow.logs)
     return u, *_sweeps(*given, flow.temperature, flow.low, goal, limit, u)
 
 
 def _kept(lmdp: LMDP) -> tuple[Any, Any, Any, Any]:
     """P without its diagonal, as CSR arrays, and the diagonal, in single precision."""
-    if lmdp not in _single:
+    kept = _single.get(lmdp)
+    if kept is None:
         indptr, indices, data = kernels.rows(lmdp.P)
         off = indices != np.repeat(np.arange(lmdp.n, dtype=indices.dtype), np.diff(lmdp.P.indptr))
         before = np.concatenate([[0], np.cumsum(off)])  # entries off the diagonal before each entry
         ends, single = read_only(before[indptr].astype(indptr.dtype)), read_only(data[off].astype(np.float32))
         diagonal = read_only(lmdp.P.diagonal().astype(np.float32))
-        _single[lmdp] = ends, read_only(indices[off]), single, diagonal
-    return _single[lmdp]
+        kept = _single[lmdp] = ends, read_only(indices[off]), single, diagonal
+    return kept
 
 
 @njit(cache=True, error_model="numpy")
