@@ -219,7 +219,7 @@ def logs_of(s: Any, logs: Any, spare: Any) -> None:
             logs[k] = np.log(s[k])
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=True, error_model="numpy")  # no fused products: what calls it would decide on the bits
 def flat_sums(indptr: Any, indices: Any, data: Any, w: Any, start: int, size: int, s: Any) -> None:
     """s = (P w)(start + k) for k < size, in the precision of s."""
     ends, zero = indptr[start : start + size + 1], s.dtype.type(0.0)
@@ -290,13 +290,11 @@ def _residual(
 ) -> tuple[float, float]:
     """Bounds on Bv - v, and whatever there is room for: itself, s, and log s for m = low."""
     lo, hi = np.inf, -np.inf
-    m, some_s, some_logs, spare = np.full(ROWS, low), np.ones(ROWS), np.empty(ROWS), np.empty((2, ROWS))
+    m, s, logs, spare = np.full(ROWS, low), np.ones(ROWS), np.empty(ROWS), np.empty((2, ROWS))
     lower, upper = np.empty(ROWS), np.empty(ROWS)
     for start in range(first, last, ROWS):  # sums first: a logarithm in between would make the next row's reads wait
         size = min(ROWS, last - start)
         end = start + size
-        s = all_s[start:end] if all_s.size > 0 else some_s[:size]
-        logs = all_logs[start:end] if all_logs.size > 0 else some_logs[:size]
         block_sums(indptr, indices, data, v, w, temperature, start, size, m, s)
         logs_of(s, logs, spare)
         here = v[start:end]
@@ -308,9 +306,12 @@ def _residual(
             out, cost = r[start:end], c[start:end]
             for k in range(size):
                 out[k] = cost[k] + ((m[k] - here[k]) - temperature * logs[k])
-        if w.size == 0:
+        if all_s.size > 0:
+            all_s[start:end] = s[:size]
+        if all_logs.size > 0:
+            out = all_logs[start:end]
             for k in range(size):
-                logs[k] += (low - m[k]) / temperature
+                out[k] = logs[k] + (low - m[k]) / temperature
     return lo, hi
 
 

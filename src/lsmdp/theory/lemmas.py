@@ -213,8 +213,9 @@ def lem_price_step(game: Trace, *, reading: Reading) -> Certificate:
         inverse = 1.0 / (1.0 - pick(both[:, known], axis=0))
     constant = np.array([mixing_time(L) for L in inverse]) if reading == "printed" else inverse
     right = times(constant, game.steps.change_q[known])
+    tolerance = game.noise * (1.0 + inverse)  # rows of Q sum to 1 up to rounding, which counts like a change of Q
     return at_most(
-        "lem:price/2", reading, game.steps.change_mu[known], right, tolerance=game.noise, rounds=game.rounds[known]
+        "lem:price/2", reading, game.steps.change_mu[known], right, tolerance=tolerance, rounds=game.rounds[known]
     )
 
 
