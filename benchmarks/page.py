@@ -34,6 +34,18 @@ bounds hold), and a case counts only if all are. Memory at the peak of some roun
 CSR of P: *factor* is the factor with the room that it takes to make it, *rest* is all else.
 Peers: products a round (times lsmdp's mean, rounds that met the certificate of those played): `eigs` is scipy's, with
 the last vector and the loosest tolerance that meets the certificate; `power` is the power method in numpy and scipy.
+*goal* is what we want of the mean. Where it is not reached:
+
+- **Small sparse models** (grid 30x30, ring, random 2k): a product takes 10 microseconds, Python and the calls of
+  compiled code 40 to 60 a round. Full small models are played in compiled stretches of rounds; sparse ones would need
+  the same.
+- **Grids and roads**: two to four steps a round, of which the triangles of the factor are most. Steps that remember
+  pairs across rounds saved one to three of them in a trial. One-way roads have two triangles to read instead of one,
+  and their first step raises the residual.
+- **Random graphs**: about seven sweeps of 0.8 products, a certificate of 2. Reading x at random is the limit of a
+  sweep; forward and backward sweeps that share their sums would read P half as often. Two clusters take twice the
+  sweeps.
+- **Full matrices**: the certificate (exponentials, a product, logarithms) is most of a round.
 """,
     "solve": """## Cold solves to 10^-10
 """,
