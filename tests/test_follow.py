@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from lsmdp import (
     LMDP,
@@ -177,6 +178,17 @@ def one_edge_off(side: int) -> LMDP:
     return LMDP(W, normalise=True)
 
 
+def clock(hours: int, n: int) -> LMDP:
+    """A random walk on few states, with the hour of the day: a period of that many hours."""
+    rng, P = np.random.default_rng(0), np.zeros((hours * n, hours * n))
+    for hour in range(hours):
+        after = (hour + 1) % hours
+        P[hour * n : (hour + 1) * n, after * n : (after + 1) * n] = rng.random((n, n)) * (rng.random((n, n)) < 0.2)
+        P[hour * n + np.arange(n), after * n + np.arange(n)] += 1.0
+        P[hour * n + np.arange(n), after * n + (np.arange(n) + 1) % n] += 0.1
+    return LMDP(P, normalise=True)
+
+
 def uniform(n: int) -> np.ndarray:
     return np.random.default_rng(0).uniform(0, 1, n)
 
@@ -186,6 +198,7 @@ FOOLING = {
     "nearly decomposable": lambda: (clusters(2, 400, 1e-7), uniform(800)),
     "nearly decomposable, fills up": lambda: (clusters(3, 1000, 1e-5), uniform(3000)),
     "nearly periodic": lambda: (ring(500, 0.999), uniform(500)),
+    "periodic, with a clock": lambda: (clock(48, 20), uniform(960)),
     "reversible up to one edge": lambda: (one_edge_off(25), uniform(625)),
     "mixes fast at first": lambda: (grid(60, 60), 0.01 * uniform(3600)),
 }
@@ -203,6 +216,24 @@ def test_auto_is_never_far_from_the_best_fixed_choice(name: str) -> None:
     best = min(attempt.work for attempt in fixed if attempt.gap <= 1e-9)
     assert auto.work <= 5 * best + 20  # the first look at a model
     assert auto.story
+
+
+def test_krylov_keeps_blas_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads for vectors this short would fight over the cores, and decide on the last bits."""
+    import scipy.sparse.linalg
+
+    seen, gmres = [], scipy.sparse.linalg.gmres
+
+    def watched(*args: object, **options: object) -> object:
+        seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return gmres(*args, **options)
+
+    monkeypatch.setattr(scipy.sparse.linalg, "gmres", watched)
+    with threadpool_limits(2, user_api="blas"):
+        Krylov().run(Problem(grid(8, 8), uniform(64)), np.zeros(64), 1e-9)
+        after = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+    assert set(seen) == {1}
+    assert after == {2}  # given back
 
 
 @pytest.mark.parametrize("products", [49, 50, 51, 100, 101])

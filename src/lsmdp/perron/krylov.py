@@ -5,7 +5,9 @@ eigenvalues, which a Krylov space removes one dimension each, where the power me
 them. The singular Poisson equation is solved as (I - Q + 1 w^T) d = r: multiplying by mu shows w.d = mu.r, so that d
 solves the equation whatever law w is taken; the present guess of mu keeps it well conditioned.
 
-The solves are inexact: the certificate, not the solver, decides when to stop.
+The solves are inexact: the certificate, not the solver, decides when to stop. BLAS is held to one thread meanwhile: the
+vectors of a basis are too short to share out (on two busy cores it took ten times as long), and the bits of a
+solution would depend on the machine.
 """
 
 from __future__ import annotations
@@ -39,8 +41,11 @@ class Krylov:
 
     def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
         """Iterate from v."""
+        from threadpoolctl import threadpool_limits
+
         gmres = _Gmres(problem.P, self.max_products)
-        attempt = newton(problem, v, tol, gmres, self.max_steps)
+        with threadpool_limits(1, user_api="blas"):
+            attempt = newton(problem, v, tol, gmres, self.max_steps)
         products = self.max_products - gmres.left
         return replace(attempt, work=products * product_work(problem) / problem.P.nnz)
 
