@@ -93,17 +93,21 @@ class Plan:
 
     @property
     def bytes(self) -> int:
-        """What two factors take while they are made."""
-        return BYTES * self.stored + 8 * self.workspace
+        """What two factors take while they are made, with the moves into each state (``incoming``)."""
+        moves = 2 * (self.P.indptr.nbytes + self.P.indices.nbytes)
+        return BYTES * self.stored + 8 * self.workspace + moves
 
-    @cached_property
+    @property
     def inverse(self) -> Indices:
         """inverse[x] = when state x is removed."""
         return _inverse(self.order)
 
-    @cached_property
+    @property
     def incoming(self) -> tuple[Any, Any, Any]:
-        """(starts, states, places): the moves into each state, and where they stand in P."""
+        """(starts, states, places): the moves into each state, and where they stand in P.
+
+        Not kept: it is quick to make, and as large as most of P.
+        """
         transposed = like(self.P, np.arange(self.P.nnz, dtype=self.P.indices.dtype)).T.tocsr()
         return freeze(transposed).indptr, transposed.indices, transposed.data
 
