@@ -13,12 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core import event
 from rich.console import Console
 from scipy import sparse
 from typer.testing import Result
 
 import lsmdp
 from lsmdp import makers
+from lsmdp.cli.base import COMPILING, complaints
 from lsmdp.errors import ConvergenceError
 from lsmdp.sources import COSTS
 from lsmdp.terminal import RAMP, SHADES, fitted, palette, pictures, raster
@@ -390,3 +392,21 @@ class TestPictures:
         assert len(channel) == SHADES
         assert steps.min() > 0.6 * steps.mean()
         assert steps.max() < 1.5 * steps.mean()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_is_told_once_what_the_first_call_waits_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], terminal: bool
+) -> None:
+    """Compilations are played: at 0, 0.9, 1.1 and 2 seconds."""
+    clock = iter([100.0, 100.9, 101.1, 102.0])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    monkeypatch.setattr("lsmdp.cli.base.time.monotonic", lambda: next(clock))
+    told = []
+    with complaints():
+        for _ in range(4):
+            event.start_event("numba:compile", {})
+            told.append(capsys.readouterr().err)
+            event.end_event("numba:compile", {})
+    assert told == (["", "", COMPILING + "\n", ""] if terminal else [""] * 4)
+    event.start_event("numba:compile", {})  # nobody listens any more, and the clock has run out

@@ -94,7 +94,7 @@ class Plan:
     @property
     def bytes(self) -> int:
         """What two factors take while they are made, with the moves into each state (``incoming``)."""
-        moves = 2 * (self.P.indptr.nbytes + self.P.indices.nbytes)
+        moves = 2 * int(self.P.indptr.nbytes + self.P.indices.nbytes)
         return BYTES * self.stored + 8 * self.workspace + moves
 
     @property

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +21,7 @@ KERNEL_HELP = (
     "A file (.npz, .npy, .mtx, .csv, .parquet, .map or .map:8, .graphml, _net.tntp) or a name from the list below."
 )
 KERNELS = listing("Kernels by name", MODELS)
+COMPILING = "Compiling loops for their first use. They are kept on disk: the next start takes a second or two."
 EXIT_CODES = "Exit codes: 0 done; 1 looked at and not so; 2 the input cannot be used; 130 interrupted."
 
 Kernel = Annotated[str, typer.Argument(metavar="KERNEL", help=KERNEL_HELP, show_default=False)]
@@ -48,7 +51,7 @@ app = typer.Typer(
 def complaints() -> Iterator[None]:
     """Turns a user's mistake into one sentence on stderr and an exit code, and warnings into one sentence each."""
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _telling_when_compiling():
             warnings.simplefilter("default", UserWarning)
             warnings.showwarning = _warn
             yield
@@ -88,6 +91,32 @@ def as_argument(value: object) -> str:
 def print_json(content: dict[str, Any]) -> None:
     """The one object that --json promises."""
     typer.echo(json.dumps(content, allow_nan=False))
+
+
+@contextmanager
+def _telling_when_compiling() -> Iterator[None]:
+    """Once loops have been compiling for a second, one sentence on the terminal, if there is one."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from numba.core import event
+
+    class Compiling(event.Listener):
+        began: float | None = None
+        said = False
+
+        def on_start(self, _: Any) -> None:
+            now = time.monotonic()
+            self.began = self.began or now
+            if now > self.began + 1.0 and not self.said:
+                self.said = True
+                typer.echo(COMPILING, err=True)
+
+        def on_end(self, _: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Compiling()):
+        yield
 
 
 def _complain(sentence: str, error: BaseException) -> None:
