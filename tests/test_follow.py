@@ -123,24 +123,51 @@ def test_late_rounds_take_a_few_steps_with_an_old_factor(name: str, most: int) -
     assert 1 <= len(anchors) <= 30
 
 
-def test_an_old_anchor_is_replaced() -> None:
-    """At an anchor from another time the steps are many; they are counted until the anchor moves, and then are few."""
+@pytest.mark.parametrize(("age", "most"), [(10, 6), (0, 60)])
+def test_an_old_anchor_is_replaced(age: int, most: int) -> None:
+    """At an anchor from another time the steps are many; they are counted until the anchor moves, and then are few.
+
+    Sooner where its rounds are known to have taken fewer, later where a new one may be no better.
+    """
     lmdp = grid(30, 30)
     near, far = (np.random.default_rng(seed).uniform(0, 0.2, 900) for seed in (1, 2))
     now = solve(lmdp, near, tol=1e-6).v
-    state = Followed(now, 0.0, 0.0, 0, solve(lmdp, far, tol=1e-6).v, 2, 0.0)
+    state = Followed(now, 0.0, 0.0, 0, solve(lmdp, far, tol=1e-6).v, age, 2.0 * age, 2.0)
     steps = []
-    for t in range(30):
+    for t in range(most):
         c = near + 1e-3 * np.random.default_rng((3, t)).uniform(0, 1, 900)
         old = state.anchor
-        state = follow(lmdp, c, 1e-6, state.v, state.anchor, state.fresh, state.excess)
+        state = follow(lmdp, c, 1e-6, state.v, state.anchor, state.age, state.spent, state.recent)
         steps.append(state.steps)
         if state.anchor is not old:
             break
     assert state.anchor is not old
     assert steps[0] > 4
-    after = follow(lmdp, near, 1e-6, state.v, state.anchor, state.fresh, state.excess)
+    after = follow(lmdp, near, 1e-6, state.v, state.anchor, state.age, state.spent, state.recent)
     assert after.steps < steps[0]
+
+
+def lifetime(steps: Callable[[int], float], price: float, most: int = 10_000) -> int:
+    """Rounds that a factor serves if round k takes so many steps."""
+    wear = (0, 0.0, 0.0)
+    for k in range(1, most):
+        found = FOLLOW.age_of(*wear, round(steps(k)), price)
+        if found is None:
+            return k
+        wear = found
+    return most
+
+
+def test_a_factor_serves_as_long_as_its_rounds_are_cheaper_than_on_average() -> None:
+    """Where steps grow, the mean (price + sum) / rounds is near its least; where they do not, it is only doubted."""
+    for price, slope in ((20.0, 0.1), (50.0, 0.5), (200.0, 0.02)):
+        sums = np.cumsum([round(2 + slope * k) for k in range(1, 2000)])
+        means = (price + sums) / np.arange(1, 2000)
+        served = lifetime(lambda k, slope=slope: 2 + slope * k, price)
+        assert means[served - 1] <= 1.1 * means.min()
+    assert lifetime(lambda _: 1, 10.0) == 10_000  # it cannot get better
+    assert 95 <= lifetime(lambda _: 2, 10.0) <= 105  # a tenth of a step a round
+    assert lifetime(lambda k: 2 if k <= 50 else 8, 10.0) <= 53  # the world has changed
 
 
 def test_slow_models_get_an_anchor_and_fast_ones_do_not() -> None:
@@ -284,7 +311,7 @@ def test_rounds_hold_four_times_P_besides_the_factor(name: str) -> None:
     for t in range(6):
         if t == 3:
             FOLLOW._forget(new, state.anchor)
-            state = state._replace(anchor=state.v, fresh=0, excess=0.0)
+            state = state._replace(anchor=state.v, age=0, spent=0.0, recent=0.0)
         state = learner.observe(new, state, rng.uniform(0, 1, lmdp.n))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -58,12 +58,12 @@ Lead = Followed
 
 def lead(lmdp: LMDP, c: Floats, state: State, tol: float) -> Lead:
     """The optimum for the cost c, certified within tol, from the leader that is in this state on."""
-    return follow(lmdp, c, tol, state.v, state.anchor, state.fresh, state.excess)
+    return follow(lmdp, c, tol, state.v, state.anchor, state.age, state.spent, state.recent)
 
 
 def passive_lead(lmdp: LMDP) -> Lead:
     """The optimum for the zero cost: do nothing, pay nothing."""
-    return Lead(np.zeros(lmdp.n), 0.0, 0.0, 0, NOWHERE, 0, 0.0)
+    return Lead(np.zeros(lmdp.n), 0.0, 0.0, 0, NOWHERE, 0, 0.0, 0.0)
 
 
 def pack(state: State) -> dict[str, Any]:

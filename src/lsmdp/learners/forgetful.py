@@ -29,8 +29,9 @@ class DiscountedState(NamedTuple):
     hi: float
     steps: int
     anchor: Floats
-    fresh: int
-    excess: float
+    age: int
+    spent: float
+    recent: float
     inverse: Floats
     debt: int
 
@@ -45,8 +46,9 @@ class WindowState(NamedTuple):
     hi: float
     steps: int
     anchor: Floats
-    fresh: int
-    excess: float
+    age: int
+    spent: float
+    recent: float
     inverse: Floats
     debt: int
 

@@ -33,8 +33,9 @@ class FTLState(NamedTuple):
     hi: float
     steps: int
     anchor: Floats
-    fresh: int
-    excess: float
+    age: int
+    spent: float
+    recent: float
     inverse: Floats
     debt: int
 

@@ -31,8 +31,9 @@ class PhasedState(NamedTuple):
     hi: float
     steps: int
     anchor: Floats
-    fresh: int
-    excess: float
+    age: int
+    spent: float
+    recent: float
     inverse: Floats
     debt: int
 

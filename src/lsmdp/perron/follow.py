@@ -11,10 +11,10 @@ a checkpoint therefore goes on exactly as it would have.
   Where steps with a factor are cheaper, the present v becomes the anchor.
 - *An anchor.* Steps with its factor (chord.py), after an attempt without it where they are dear. If they fail, the
   anchor moves to the present v, once; if that does not help, ``solve`` is asked.
-- *Ageing.* ``fresh`` is the least number of steps since the anchor was made. What rounds take beyond it is added up,
-  and a little for the doubt whether a new anchor would do better still, if it can. Once this has cost as much as a
-  factorisation, the anchor moves. If the excess grows linearly, that is the period with the least cost per round: with
-  excess a t and price F the mean (F + a T^2/2)/T is least where a T^2/2 = F.
+- *Ageing.* The anchor moves when its recent rounds take more steps than its rounds did on average, the price F of the
+  factor included: the mean (F + k_1 + ... + k_m) / m falls as long as the next k is below it, and rises from there on.
+  So a factor is kept where rounds would soon take as many steps with a new one. That they would cannot be known: each
+  round, a tenth of the steps beyond the first is left out of the sum, so that one day the doubt is put to the test.
 
 What is left behind is let go at once: a leader holds one factor, and what one certificate has computed.
 """
@@ -46,8 +46,8 @@ MANY = 1e9  # of them, beyond all patience
 UNAIDED = 60  # steps without a factor that are tried before one is made, or ``solve`` is asked,
 ACCELERATED = 3  # each of which costs as much as this many power steps
 USUAL = 3.0  # steps that a round takes with a factor
-NEWTON = 2  # steps that a round takes even with a factor of the present v: the first one leaves a square
-DOUBT = 0.1  # of the steps beyond, in each round
+RECENT = 0.5  # the weight of a round in the mean of the recent ones
+DOUBT = 0.1  # of the steps of a round beyond the first, whether a new factor would not do with fewer
 PATIENCE = 14  # steps before an anchor is given up
 KEPT = 4  # factors that are kept with a model
 NOWHERE: Floats = read_only(np.empty(0))
@@ -59,51 +59,65 @@ _seen: WeakKeyDictionary[LMDP, list[tuple[Floats, CSR, chord.Seen]]] = WeakKeyDi
 
 
 class Followed(NamedTuple):
-    """A certified v, the steps it took, and where the next round begins; ``fresh`` and ``excess`` are in steps."""
+    """A certified v, the steps it took, and where the next round begins.
+
+    Of the anchor's rounds: their number, their steps, and the mean of the recent ones. Without an anchor, ``spent``
+    is what has been waited for one, in power steps.
+    """
 
     v: Floats
     lo: float
     hi: float
     steps: int
     anchor: Floats
-    fresh: int
-    excess: float
+    age: int
+    spent: float
+    recent: float
 
 
-def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: int, excess: float) -> Followed:
+def follow(
+    lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, age: int, spent: float, recent: float
+) -> Followed:
     """The optimum for the cost c, certified within tol, from the v of a similar cost on."""
     problem = Problem(lmdp, c if lmdp.temperature == 1.0 else read_only(c / lmdp.temperature))
     goal, steps = 0.9 * tol / lmdp.temperature, 0
     if not anchor.size or _steps(problem) > UNAIDED * ACCELERATED:  # dear: try without, and keep the anchor
-        found, steps, left = _without_factor(problem, c, tol, v, goal, unaided=excess > 0.0)
-        waited = excess + left if left else 0.0
+        found, steps, left = _without_factor(problem, c, tol, v, goal, unaided=spent > 0.0)
+        waited = spent + left if left else 0.0
         better = (lmdp.n <= SMALL or waited > PLANNING) and left > _steps(problem)
         if found is not None:
-            return Followed(*found, steps, found[0] if better else NOWHERE, 0, 0.0 if better else waited)
+            return Followed(*found, steps, found[0] if better else NOWHERE, 0, 0.0 if better else waited, 0.0)
         if not anchor.size:
-            anchor, fresh, excess = (v, 0, 0.0) if better else (NOWHERE, 0, waited)
+            anchor, age, spent = (v, 0, 0.0) if better else (NOWHERE, 0, waited)
     moved = False
     while anchor.size:
         made = _factor(problem, anchor)
         if made is None:
             break
-        found, taken = _iterated(problem, c, tol, v, made, PATIENCE, fresh)
+        found, taken = _iterated(problem, c, tol, v, made, PATIENCE, round(recent))
         steps += taken
         if found is not None:
-            fresh = min(fresh or taken, taken)
-            excess += taken - fresh + DOUBT * max(fresh - NEWTON, 0)
-            if excess * problem.plan.step > made.work * problem.plan.work:
+            wear = age_of(age, spent, recent, taken, made.work * problem.plan.work / problem.plan.step)
+            if wear is None:
                 _forget(lmdp, anchor)
-                return Followed(*found, steps, found[0], 0, 0.0)
-            return Followed(*found, steps, anchor, fresh, excess)
+                return Followed(*found, steps, found[0], 0, 0.0, 0.0)
+            return Followed(*found, steps, anchor, *wear)
         _forget(lmdp, anchor)
         del made
         if moved or anchor is v:
             break
-        anchor, fresh, excess, moved = v, 0, 0.0, True
+        anchor, age, spent, recent, moved = v, 0, 0.0, 0.0, True
     solution = solve(lmdp, c, tol=tol, start=v)
     steps += solution.iterations
-    return Followed(solution.v, *solution.bounds, steps, solution.v if anchor.size else NOWHERE, 0, excess)
+    anchored = solution.v if anchor.size else NOWHERE
+    return Followed(solution.v, *solution.bounds, steps, anchored, 0, 0.0 if anchor.size else spent, 0.0)
+
+
+def age_of(age: int, spent: float, recent: float, taken: int, price: float) -> tuple[int, float, float] | None:
+    """What is known of a factor's rounds after another one of so many steps; None where it is to be renewed."""
+    recent = recent + RECENT * (taken - recent) if age else float(taken)
+    age, spent = age + 1, spent + taken - DOUBT * max(taken - 1, 0)
+    return None if age * recent > spent + price else (age, spent, recent)
 
 
 def factor_bytes(lmdp: LMDP) -> int:
