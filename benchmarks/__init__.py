@@ -14,5 +14,5 @@ A suite is a module with four names, listed once in ``__main__.SUITES``:
     HEADINGS, cells        the same as columns of text, for the page (optional)
 
 A new family is one more line of CASES. The records of a run, with the versions behind them, go to benchmarks/results/,
-and page.py makes docs/performance.md and its figures of the newest ones.
+and page.py makes docs/performance.md and its figures of the newest record of each case.
 """

@@ -41,7 +41,7 @@ def main() -> None:
         for name in wanted.suite:
             run(name, wanted.only, blocks, wanted.full)
     if wanted.page or not wanted.only:
-        written = page.write({name: (suite, page.newest(name)) for name, suite in SUITES.items()})
+        written = page.write({name: (suite, page.newest(name, suite.CASES)) for name, suite in SUITES.items()})
         print("written:", ", ".join(str(_short(path)) for path in written))
 
 
@@ -62,7 +62,7 @@ def run(name: str, only: str, blocks: Blocks, full: bool) -> None:
     if not console.is_terminal:
         console.width = WIDTH
     console.print(suite.table(records))
-    console.print(f"records: {_short(save(name, records, complete=not only))}", soft_wrap=True)
+    console.print(f"records: {_short(save(name, records))}", soft_wrap=True)
 
 
 def _short(path: Path) -> Path:

@@ -94,12 +94,11 @@ def _status(field: str) -> int:
     return 1024 * int(line.split()[1])
 
 
-def save(suite: str, records: list[dict[str, Any]], *, complete: bool = True) -> Path:
-    """Write the records of a suite and where they come from to a new file; ``complete``: fit for a page."""
+def save(suite: str, records: list[dict[str, Any]]) -> Path:
+    """Write the records of a suite and where they come from to a new file."""
     now = datetime.now(UTC)
     content = {
         "suite": suite,
-        "complete": complete,
         "time": now.isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "machine": {"system": platform.platform(), "cpus": os.cpu_count(), "load": os.getloadavg()},

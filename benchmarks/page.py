@@ -1,13 +1,13 @@
 """From the records of the benchmarks to docs/performance.md and its figures.
 
-Nothing on the page is typed by hand but the sentences below: every number comes from the newest complete records of a
-suite. The figures need matplotlib (``pip install 'lsmdp[report]'``); without it the page has the tables alone.
+Nothing on the page is typed by hand but the sentences below: every number comes from the newest record of its
+case. The figures need matplotlib (``pip install 'lsmdp[report]'``); without it the page has the tables alone.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -65,13 +65,19 @@ answer, without; *learning* is the learner alone; *start* is the time from start
 }
 
 
-def newest(suite: str) -> dict[str, Any] | None:
-    """The newest complete records of a suite."""
-    for path in sorted(RESULTS.glob(f"{suite}-*.json"), reverse=True):
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if content.get("complete", True):
-            return content
-    return None
+def newest(suite: str, cases: Iterable[str]) -> dict[str, Any] | None:
+    """The newest record of each of these cases, and where they come from; None where there is none.
+
+    A case is measured by itself, peers and products included, so that cases of several runs can stand side by side.
+    """
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob(f"{suite}-*.json"))]
+    known = {record["case"]: (record, run) for run in runs for record in run["cases"]}
+    found = [known[case] for case in cases if case in known]
+    if not found:
+        return None
+    content: dict[str, Any] = max((run for _, run in found), key=lambda run: run["time"])
+    earlier = {record["case"]: run["time"] for record, run in found if run is not content}
+    return content | {"cases": [record for record, _ in found], "earlier": earlier}
 
 
 def write(suites: Mapping[str, tuple[ModuleType, dict[str, Any] | None]]) -> list[Path]:
@@ -100,7 +106,9 @@ def _origin(content: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in content["versions"].items())
     machine = content["machine"]
     load = machine["load"][0]
-    return f"{content['time'][:10]}; {versions}; {machine['cpus']} cores, load {load:.1f} at the end.\n"
+    earlier = "".join(f" {case}: {time[:10]} at {time[11:16]}." for case, time in content["earlier"].items())
+    when = f"{content['time'][:10]} at {content['time'][11:16]}"
+    return f"{when}; {versions}; {machine['cpus']} cores, load {load:.1f} at the end.{earlier}\n"
 
 
 def _figures(name: str, records: list[dict[str, Any]]) -> list[tuple[Path, str]]:
