@@ -48,8 +48,18 @@ the last vector and the loosest tolerance that meets the certificate; `power` is
 - **Full matrices**: the certificate (exponentials, a product, logarithms) is most of a round.
 """,
     "solve": """## Cold solves to 10^-10
+
+From P and a cost alone; the checks of the model, the choice of a method and its symbolic work are included. Of lsmdp:
+*steps*, seconds, the same in products, the *gap* of its certificate and that gap evaluated by numpy alone. The peer is
+scipy's `eigs` to machine precision from the vector of ones (numpy's `eig` for the full matrix): its seconds, their
+*ratio* to lsmdp's, how far its average cost is off (*d lambda*), how many entries of its vector z are not positive, and
+the gap of v = -log z. On grids it is quicker, and its eigenvalue is right; but half of its z is noise around 0, so that
+there is neither a value function nor a policy to be had from it.
 """,
     "cold": """## Cold solves of large grids
+
+To a gap of 10^-9, against Noda's iteration with scipy's `splu` (minimum degree, in a process of its own), which stops at
+the same certificate; both from P and a cost alone.
 """,
     "scaling": """## Growth
 
