@@ -40,7 +40,7 @@ PAIRS = 4  # steps whose residuals are kept
 FLAT = 500.0  # span of v up to which e^{-v} is a safe representation of it
 SYMMETRIC_SPAN = 250.0  # and up to which products of two of them are
 LONGEST = 2.0  # steps in v are shortened to this
-LOST = 30.0  # a residual this many times the best one will not come back
+LOST = 300.0  # a residual this many times the best one will not come back
 VISITED = 0.01  # the pinned state may be this much rarer than the commonest one
 ROWS = kernels.ROWS
 
