@@ -178,6 +178,7 @@ def _round(
     if unseen:
         lo, hi = _judge(indptr, indices, data, order, cost, most, v, T, z, logs)
         if not hi - lo < np.inf:
+            out[:] = value
             return lo, hi, 0
     judged, steps, last = unseen, 0, np.inf
     span = best = _residual(order, cost, T, logs, r)
@@ -189,7 +190,8 @@ def _round(
         backward(blocks, upper, d, np.inf)
         low, longest = _add(V, min(steps, PAIRS), shares, d)
         if not longest < np.inf:
-            return -np.inf, np.inf, steps  # nothing of what v has become
+            out[:] = value  # nothing of what v has become
+            return -np.inf, np.inf, steps
         if longest > LONGEST:
             d *= LONGEST / longest
             low *= LONGEST / longest

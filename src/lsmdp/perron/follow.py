@@ -10,7 +10,7 @@ a checkpoint therefore goes on exactly as it would have.
   a factor), which remove a few slow modes: other chains that are nearly decomposable or nearly periodic have no more.
   Where steps with a factor are cheaper, the present v becomes the anchor.
 - *An anchor.* Steps with its factor (chord.py), after an attempt without it where they are dear. If they fail, the
-  anchor moves to the present v, once; if that does not help, ``solve`` is asked.
+  anchor moves to the present v, once; if that does not help, ``solve`` is asked, from the best v that they reached.
 - *Ageing.* The anchor moves when its recent rounds take more steps than its rounds did on average, the price F of the
   factor included: the mean (F + k_1 + ... + k_m) / m falls as long as the next k is below it, and rises from there on.
   So a factor is kept where rounds would soon take as many steps with a new one. That they would cannot be known: each
@@ -89,12 +89,12 @@ def follow(
             return Followed(*found, steps, found[0] if better else NOWHERE, 0, 0.0 if better else waited, 0.0)
         if not anchor.size:
             anchor, age, spent = (v, 0, 0.0) if better else (NOWHERE, 0, waited)
-    moved = False
+    moved, start = False, v
     while anchor.size:
         made = _factor(problem, anchor)
         if made is None:
             break
-        found, taken = _iterated(problem, c, tol, v, made, PATIENCE, round(recent))
+        found, taken, reached = _iterated(problem, c, tol, v, made, PATIENCE, round(recent))
         steps += taken
         if found is not None:
             wear = age_of(age, spent, recent, taken, made.work * problem.plan.work / problem.plan.step)
@@ -102,12 +102,13 @@ def follow(
                 _forget(lmdp, anchor)
                 return Followed(*found, steps, found[0], 0, 0.0, 0.0)
             return Followed(*found, steps, anchor, *wear)
+        start = min(start, reached, key=lambda u: _gap(lmdp, c, u))
         _forget(lmdp, anchor)
         del made
         if moved or anchor is v:
             break
         anchor, age, spent, recent, moved = v, 0, 0.0, 0.0, True
-    solution = solve(lmdp, c, tol=tol, start=v)
+    solution = solve(lmdp, c, tol=tol, start=start)
     steps += solution.iterations
     anchored = solution.v if anchor.size else NOWHERE
     return Followed(solution.v, *solution.bounds, steps, anchored, 0, 0.0 if anchor.size else spent, 0.0)
@@ -144,19 +145,25 @@ def _without_factor(
         if found is not None:
             return found, steps, 0.0
         left = min(log(look.gap / goal) / -log(look.rate), MANY) if look.gap > goal and look.rate < 1.0 else MANY
-    found, taken = _iterated(problem, c, tol, v, chord.nothing(problem), UNAIDED)
+    found, taken, _ = _iterated(problem, c, tol, v, chord.nothing(problem), UNAIDED)
     return found, steps + taken, max(left, float(ACCELERATED * taken))
 
 
 def _iterated(
     problem: Problem, c: Floats, tol: float, v: Floats, made: chord.Factor, limit: int, usual: int = 0
-) -> tuple[Certified | None, int]:
+) -> tuple[Certified | None, int, Floats]:
+    """(what was found, the steps taken, the v that they led to)."""
     kept = _seen.setdefault(problem.lmdp, [])
     lo, hi, steps, v, seen = chord.iterate(problem, c, v, _taken(kept, v, made.P), made, tol, limit, usual)
     if not hi - lo <= tol:
-        return None, steps
+        return None, steps, v
     _keep(kept, (v, made.P, seen))
-    return (v, lo, hi), steps
+    return (v, lo, hi), steps, v
+
+
+def _gap(lmdp: LMDP, c: Floats, v: Floats) -> float:
+    _, lo, hi = kernels.residual(lmdp.P, c, v, lmdp.temperature)
+    return hi - lo
 
 
 def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None:
