@@ -58,8 +58,8 @@ there is neither a value function nor a policy to be had from it.
 """,
     "cold": """## Cold solves of large grids
 
-To a gap of 10^-9, against Noda's iteration with scipy's `splu` (minimum degree, in a process of its own), which stops at
-the same certificate; both from P and a cost alone.
+To a gap of 10^-9, against Noda's iteration with scipy's `splu` (minimum degree, in a process of its own), which stops
+at the same certificate; both from P and a cost alone.
 """,
     "scaling": """## Growth
 
