@@ -229,8 +229,12 @@ def test_a_step_beyond_floats_proves_nothing() -> None:
     broken = replace(made, factors=replace(made.factors, pivots=np.zeros(100)))
     tol = 1.05 * float(np.ptp(c))  # more than the width at v = 0, which is more than 0.9 tol: a step is tried
     for limit, width in ((0, 1.0), (1, np.inf)):
-        found = chord.iterate(Problem(lmdp, c), c, np.zeros(100), None, broken, tol, limit)
-        assert found.hi - found.lo == pytest.approx(width * np.ptp(c), rel=1e-9)
+        out = chord.Rounds.blank(1, 100)
+        done, _, _ = chord.iterate(
+            Problem(lmdp, c), c[np.newaxis], np.zeros(100), None, broken, np.array([tol]), limit, out
+        )
+        assert done == (width < np.inf)
+        assert out.hi[0] - out.lo[0] == pytest.approx(width * np.ptp(c), rel=1e-9)
 
 
 # ----------------------------------------------------------------------------------------------------------
