@@ -153,11 +153,11 @@ def backward(blocks: Any, bases: Any, panels: Any, x: Any, largest: Any) -> None
                 x1 += panels[at1 + i] * y
                 x2 += panels[at2 + i] * y
                 x3 += panels[at3 + i] * y
-            i = begin + k
-            x[min(i + THREE, last)] = x3  # of a column of zeros, what is written is written over
-            x[min(i + TWO, last)] = x2
-            x[min(i + ONE, last)] = x1
-            x[i] = x0
+            to = begin + k
+            x[min(to + THREE, last)] = x3  # of a column of zeros, what is written is written over
+            x[min(to + TWO, last)] = x2
+            x[min(to + ONE, last)] = x1
+            x[to] = x0
             at = at3 + size
             k += FOUR
         if largest < np.inf and extremes(x[begin : begin + width])[1] > largest:

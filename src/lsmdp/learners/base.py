@@ -18,7 +18,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.model import LMDP
-from lsmdp.perron import NOWHERE, Followed
+from lsmdp.perron import NOWHERE, Followed, follow
 from lsmdp.policy import Policy
 
 State = Any  # a NamedTuple of arrays and numbers, a type of each learner's own
@@ -54,6 +54,11 @@ class Learner(Protocol):
 
 # A leader: the v that solves some cost, its bounds in units of the cost, and where the solver begins next time.
 Lead = Followed
+
+
+def lead(lmdp: LMDP, c: Floats, state: State, tol: float) -> Lead:
+    """The optimum for the cost c, certified within tol, from the leader that is in this state on."""
+    return follow(lmdp, c, tol, state.v, state.anchor, state.fresh, state.excess)
 
 
 def passive_lead(lmdp: LMDP) -> Lead:

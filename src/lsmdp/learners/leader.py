@@ -3,8 +3,8 @@
 After some of its rounds a leader solves for the optimum of a cost, to within a gap, and plays it until it has
 solved for the next. That is all in which leaders differ: follow the leader solves after every round, for the mean of
 all costs; others for a discounted mean, for that of a window, or only where a phase ends. Each solve starts from the
-last: on a small model with P written out (small.py), on others with the factor of an earlier one (perron/follow.py), and
-on both whole stretches of rounds in compiled code.
+last: on a small model with P written out (small.py), on others with the factor of an earlier one (perron/follow.py).
+Either way, whole stretches of rounds are played in compiled code.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ residuals on a map that is not quite linear). A few slow modes, where the old fa
 
 If P is reversible with respect to rho, the rows of I - Q_{v_0} times rho z (Pz) are symmetric, and half a factor does.
 
-*One compiled call for many rounds.* The loop works in the order of elimination, on a copy of P in that order; it takes no
+*One compiled call, many rounds.* The loop works in the order of elimination, on a copy of P in that order; it takes no
 logarithm and no exponential of a number near 1 or 0 but by its series. Where the contraction so far says that the next
 step is the last one, the step is followed by the certificate in place of such an update: z = e^{-v} afresh, Pz, and the
 enclosure of kernels.py with the largest of each of its terms. What that computes of v alone is the residual that the
@@ -92,7 +92,7 @@ class Rounds(NamedTuple):
 
     def after(self, done: int) -> Rounds:
         """The same without the first ones."""
-        return Rounds(*(column[done:] for column in self))
+        return Rounds(self.v[done:], self.lo[done:], self.hi[done:], self.steps[done:])
 
 
 class Age(NamedTuple):
@@ -172,8 +172,8 @@ def iterate(
     """
     T, n = problem.lmdp.temperature, v.size
     known = seen or Seen(np.empty(n), np.empty(n))
-    given = (*made.given, frozen(costs), frozen(v), T, seen is None, frozen(gaps), limit, *age, oldest)
-    done, fresh, excess = _rounds(*given, *known, *out)
+    given = (*made.given, frozen(costs), frozen(v), T, seen is None, frozen(gaps), limit, *age, oldest, *known, *out)
+    done, fresh, excess = _rounds(*given)
     return done, Age(fresh, excess), known
 
 
@@ -237,7 +237,7 @@ def _round(
 ) -> tuple[float, float, int]:
     """Bounds for what v becomes, and the steps to it; ``usual`` is the least number that rounds take (0: not known)."""
     law, rows, blocks, bases, lower, upper, pivots = made
-    n, goal = v.size, 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
+    goal = 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
     three, V, R = space
     a, r, d = three[0], three[1], three[2]
     shares = np.zeros(PAIRS)
