@@ -7,8 +7,10 @@ the same costs. After every round of lsmdp its certificate is evaluated again by
 ``certified`` counts the rounds where that interval is at most 1e-3 / t, and a case with fewer than all of them does not
 count.
 
-"learn" is ``observe`` alone, "with books" a round with exact losses, laws and divergences. Renewals are rounds after
-which the learner's state keeps another factor or inverse than before.
+"learn" is the learner alone: ``observe``, or ``observe_all`` for as many rounds as ``play`` gives it at once, where it
+does that (small models, and leaders with a factor on up to 8,192 states). "with books" is a round with exact losses,
+laws and divergences. Renewals are rounds, or stretches of them, after which the learner's state keeps another factor or
+inverse than before.
 """
 
 from __future__ import annotations
@@ -27,8 +29,10 @@ import lsmdp
 from benchmarks.families import dense, roads
 from benchmarks.measure import Blocks, allocated, repeated
 from benchmarks.peers import PEERS, Peer, gap_of
+from lsmdp.costs.sequence import block_rows
 from lsmdp.game import Table as GameTable
 from lsmdp.perron.follow import factor_bytes
+from lsmdp.seat import learns_in_stretches
 
 FIRST = 1000  # the round before the first that is played
 WIDTH = 1e-3  # gap_t <= WIDTH / t
@@ -75,10 +79,13 @@ class Game:
         self.twin = lsmdp.LMDP(lmdp.P)  # for what is not to share the solver's memory with the rounds that are timed
 
     def play(self, rounds: int) -> None:
-        """Learn from some rounds, each timed; a small model learns from all of them at once."""
-        if self.lmdp.square is not None and hasattr(self.learner, "observe_all"):
-            return self._stretch(rounds)
+        """Learn from some rounds, each timed, or in the stretches that a game is played in."""
         self.means = []
+        size = block_rows(self.lmdp.n) if learns_in_stretches(self.lmdp, self.learner, self.state) else 1
+        if size > 1:
+            for first in range(0, rounds, size):
+                self._stretch(min(size, rounds - first))
+            return
         for _ in range(rounds):
             c_t, before = next(self.costs), self.state
             began = time.perf_counter()
@@ -87,7 +94,6 @@ class Game:
             self.steps.append(self.learner.report(before, self.state).steps)
             self.renewals += any(getattr(before, k, 0) is not getattr(self.state, k, 0) for k in KEPT)
             self._judge(c_t, before, self.state)
-        return None
 
     def _judge(self, c_t: Any, before: Any, after: Any) -> None:
         played_for = self.c_sum / self.t
@@ -102,14 +108,13 @@ class Game:
         self.rounds += 1
 
     def _stretch(self, rounds: int) -> None:
-        costs, self.means = np.array([next(self.costs) for _ in range(rounds)]), []
-        before = self.state
+        costs, before = np.array([next(self.costs) for _ in range(rounds)]), self.state
         began = time.perf_counter()
         found = self.learner.observe_all(self.lmdp, before, costs)
         self.seconds += [(time.perf_counter() - began) / rounds] * rounds
         self.state = found.state
         self.steps += found.steps.tolist()
-        self.renewals += before.inverse is not self.state.inverse
+        self.renewals += any(getattr(before, k, 0) is not getattr(self.state, k, 0) for k in KEPT)
         widths = np.append(found.hi[1:], self.state.hi) - np.append(found.lo[1:], self.state.lo)
         for c_t, v, width in zip(costs, found.values[1:], widths, strict=True):
             self.t, self.c_sum = self.t + 1, self.c_sum + c_t
@@ -124,14 +129,14 @@ class Game:
         table.t, table.seats[0].state = self.t, self.state
         costs = list(islice(self.sequence.from_round(self.t + 1), rounds + 1))
         table.play(costs[0])
-        if self.lmdp.square is None:
-            began = time.perf_counter()
-            for c_t in costs[1:]:
-                table.play(c_t)
-        else:
-            stretch = np.array(costs[1:])
-            began = time.perf_counter()
-            table.play_all(stretch)
+        size = block_rows(self.lmdp.n)
+        stretches = [np.array(costs[first : first + size]) for first in range(1, rounds + 1, size)]
+        began = time.perf_counter()
+        for stretch in stretches:
+            if size == 1:
+                table.play(stretch[0])
+            else:
+                table.play_all(stretch)
         return (time.perf_counter() - began) / rounds
 
     def memory(self, rounds: int) -> tuple[int, int]:

@@ -7,6 +7,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,9 +19,12 @@ from lsmdp import (
     Auto,
     Dense,
     Direct,
+    DiscountedLeader,
     FollowTheLeader,
     Krylov,
+    PhasedLeader,
     Power,
+    TrackTheLeader,
     clusters,
     dissection,
     grid,
@@ -29,9 +33,11 @@ from lsmdp import (
     solve,
 )
 from lsmdp.elimination import eliminate
+from lsmdp.game import Table
 from lsmdp.learners.ftl import FTLState
-from lsmdp.perron import Followed, Problem, chord, follow
-from lsmdp.perron.follow import factor_bytes
+from lsmdp.learners.leader import LeaderBase
+from lsmdp.perron import NOWHERE, Followed, Problem, chord, follow, follow_all
+from lsmdp.perron.follow import PATIENCE, factor_bytes
 from lsmdp.perron.krylov import product_work
 
 FOLLOW, POLICY = sys.modules["lsmdp.perron.follow"], sys.modules["lsmdp.policy"]
@@ -51,7 +57,7 @@ def one_way_roads(side: int) -> LMDP:
 
 MODELS: dict[str, Callable[[], LMDP]] = {
     "grid": lambda: grid(20, 25),
-    "cold grid": lambda: grid(12, 12, temperature=0.1),
+    "cold grid": lambda: grid(17, 17, temperature=0.1),
     "ring with drift": lambda: ring(300, 0.9),
     "one-way roads": lambda: one_way_roads(16),
     "two clusters": lambda: clusters(2, 200, 1e-4),
@@ -151,10 +157,9 @@ def lifetime(steps: Callable[[int], float], price: float, most: int = 10_000) ->
     """Rounds that a factor serves if round k takes so many steps."""
     wear = (0, 0.0, 0.0)
     for k in range(1, most):
-        found = FOLLOW.age_of(*wear, round(steps(k)), price)
-        if found is None:
+        wear = chord.aged(*wear, round(steps(k)), price)
+        if wear == chord.NEW:
             return k
-        wear = found
     return most
 
 
@@ -287,8 +292,12 @@ def test_a_step_beyond_floats_proves_nothing() -> None:
     broken = replace(made, factors=replace(made.factors, pivots=np.zeros(100)))
     tol = 1.05 * float(np.ptp(c))  # more than the width at v = 0, which is more than 0.9 tol: a step is tried
     for limit, width in ((0, 1.0), (1, np.inf)):
-        found = chord.iterate(Problem(lmdp, c), c, np.zeros(100), None, broken, tol, limit)
-        assert found.hi - found.lo == pytest.approx(width * np.ptp(c), rel=1e-9)
+        out = chord.Rounds.blank(1, 100)
+        done, _, _ = chord.iterate(
+            Problem(lmdp, c), c[np.newaxis], np.zeros(100), None, broken, np.array([tol]), limit, out
+        )
+        assert done == (width < np.inf)
+        assert out.hi[0] - out.lo[0] == pytest.approx(width * np.ptp(c), rel=1e-9)
 
 
 # ----------------------------------------------------------------------------------------------------------
@@ -351,3 +360,60 @@ def test_no_factorisation_is_begun_that_would_take_more_than_its_share_of_memory
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert 0.8 * needed <= peak <= 1.2 * needed  # what was predicted is what it takes, but for some vectors
+
+
+@pytest.mark.parametrize("name", ["grid", "cold grid", "ring with drift", "one-way roads", "two clusters"])
+@pytest.mark.parametrize("learner", [FollowTheLeader(), DiscountedLeader(), PhasedLeader()], ids=lambda one: one.name)
+def test_a_stretch_is_its_rounds_one_by_one(name: str, learner: LeaderBase) -> None:
+    """What is played and reported and every field of the state, wherever the rounds are cut."""
+    lmdp = MODELS[name]()
+    costs = np.array([cost(lmdp, t) for t in range(1, 61)])
+    states = [learner.init(lmdp)]
+    for c_t in costs:
+        states.append(learner.observe(lmdp, states[-1], c_t))
+    assert name == "two clusters" or len({id(state.anchor) for state in states}) > 2  # renewals within stretches
+    first = 0
+    for last in (1, 2, 30, 31, 60):
+        found = learner.observe_all(lmdp, states[first], costs[first:last])
+        told = np.array([found.lo, found.hi, found.steps]).T
+        reports = [learner.report(*pair) for pair in pairwise(states[first : last + 1])]
+        np.testing.assert_array_equal(found.values, [state.v for state in states[first : last + 1]])
+        np.testing.assert_array_equal(told, reports)
+        for one, other in zip(found.state, states[last], strict=True):
+            np.testing.assert_array_equal(one, other)
+        first = last
+
+
+def test_a_round_in_a_stretch_that_its_factor_cannot_do_is_solved_otherwise() -> None:
+    """The cost jumps in the middle: steps with the old factor get lost there, and nothing before or after notices."""
+    lmdp, rng = grid(20, 25), np.random.default_rng(5)
+    near, far = rng.uniform(0, 0.1, 500), 30.0 * rng.uniform(0, 1, 500) ** 4
+    costs = np.array([near, near + 1e-3, near + 1e-4 * rng.uniform(0, 1, 500), far, far + 1e-3, near])
+    gaps = np.full(6, 1e-7)
+    start = follow(lmdp, near, 1e-7, np.zeros(500), NOWHERE, *chord.NEW)
+    begin = start.v, solve(lmdp, near, tol=1e-6).v, *chord.NEW
+    found, last = follow_all(lmdp, costs, gaps, *begin)
+    one = Followed(begin[0], 0.0, 0.0, 0, *begin[1:])
+    for k, c in enumerate(costs):
+        one = follow(lmdp, c, 1e-7, one.v, one.anchor, one.age, one.spent, one.recent)
+        np.testing.assert_array_equal(found.v[k], one.v)
+        assert (found.lo[k], found.hi[k], found.steps[k]) == (one.lo, one.hi, one.steps)
+        assert one.hi - one.lo <= 1e-7
+    assert found.steps[3] > PATIENCE
+    for a, b in zip(last, one, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_game_of_a_larger_model_is_the_same_in_stretches() -> None:
+    lmdp = MODELS["grid"]()
+    costs = np.array([cost(lmdp, t) for t in range(1, 41)])
+    learners = [FollowTheLeader(), TrackTheLeader()]
+    one, other = Table.lay(lmdp, learners), Table.lay(lmdp, learners)
+    rows = [table_row for c_t in costs for table_row in one.play(c_t)]
+    assert one.seats[0].state.anchor.size
+    blocks = other.play_all(costs[:7]) + other.play_all(costs[7:])
+    again = [row for block in blocks for both in zip(*(each.rows() for each in block), strict=True) for row in both]
+    assert repr([row._replace(seconds=0.0) for row in again]) == repr([row._replace(seconds=0.0) for row in rows])
+    for name, array in one.to_arrays().items():
+        if name not in ("tallies", "marks.tallies"):  # which hold seconds
+            np.testing.assert_array_equal(array, other.to_arrays()[name], err_msg=name)

@@ -30,6 +30,7 @@ GATHERING = 20.0  # products that it takes to gather a number and to keep it
 MEMORY_SHARE = 0.25
 BYTES = 16  # of an entry in two factors, at least: the zeros of merged blocks and the workspace come on top
 LEAF = 12  # parts of at most this many states are not cut again
+SMALL = 16  # states of a subtree that make one block, whatever zeros that costs: less than to go from block to block
 MERGED = ((4, 0.5), (8, 0.3), (48, 0.1), (1 << 30, 0.05))  # blocks this wide may hold this share of zeros
 
 
@@ -170,7 +171,7 @@ def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:
     tree = np.full_like(parent, -1)
     inner = parent[after] >= 0
     tree[inner] = _inverse(after)[parent[after][inner]]
-    first = _block_starts(tree, counts, np.array(MERGED))
+    first = _block_starts(tree, counts, SMALL, np.array(MERGED))
     blocks, stack = _block_rows(symmetric.indptr, symmetric.indices, order, _inverse(order), first, tree)
     return Plan(P, order, int(entries), flops, Blocks(first, *blocks), int(stack))
 
@@ -400,16 +401,21 @@ def _postorder(parent: Any) -> Any:
 
 
 @njit(cache=True, error_model="numpy")
-def _block_starts(parent: Any, counts: Any, merged: Any) -> Any:
-    """Where blocks begin: equal patterns first, then from the last block down, a block joins its parent if it may."""
+def _block_starts(parent: Any, counts: Any, small: Any, merged: Any) -> Any:
+    """Where blocks begin: small subtrees and equal patterns, then, from the last one down, a block joins its parent."""
     n = parent.size
-    starts = np.empty(n + 1, dtype=np.int32)
-    total = 0
+    size = np.ones(n, dtype=np.int32)  # of the subtree below
+    joins = np.zeros(n + 1, dtype=np.bool_)  # whether a state is in one block with the one before it
     for k in range(n):
-        if k == 0 or parent[k - 1] != k or counts[k - 1] != counts[k] + 1:
-            starts[total] = k
-            total += 1
-    starts[total] = n
+        joins[k + 1] = k + 1 < n and parent[k] == k + 1 and counts[k] == counts[k + 1] + 1
+        if parent[k] >= 0:
+            size[parent[k]] += size[k]
+    for k in range(n):
+        if size[k] <= small and (parent[k] < 0 or size[parent[k]] > small):
+            begin = k + 1 - size[k]
+            joins[begin], joins[begin + 1 : k + 1], joins[k + 1] = False, True, False
+    starts = np.flatnonzero(~joins).astype(np.int32)  # n is the last of them
+    total = starts.size - 1
     out = np.empty(total + 1, dtype=np.int32)
     out[total] = n
     at = total  # out[at:] are the blocks so far, the last one first
@@ -417,10 +423,12 @@ def _block_starts(parent: Any, counts: Any, merged: Any) -> Any:
     for s in range(total - 1, -1, -1):
         begin, end = starts[s], starts[s + 1]
         own = end - begin
-        tall = counts[begin] + 1
+        tall, empty = own + counts[end - 1], 0.0
+        for k in range(begin, end):
+            empty += begin + tall - 1 - k - counts[k]
         if at < total and parent[end - 1] == end:
             joint = own + width
-            more = zeros + float(own) * (height - (tall - own))
+            more = zeros + empty + float(own) * (height - (tall - own))
             size = float(joint) * (own + height) - joint * (joint - 1.0) / 2
             fits = False
             for i in range(merged.shape[0]):
@@ -431,7 +439,7 @@ def _block_starts(parent: Any, counts: Any, merged: Any) -> Any:
                 continue
         at -= 1
         out[at] = begin
-        zeros, width, height = 0.0, own, tall
+        zeros, width, height = empty, own, tall
     return out[at:].copy()
 
 

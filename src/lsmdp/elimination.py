@@ -37,6 +37,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from lsmdp import panels
 from lsmdp.arrays import Floats, read_only
 from lsmdp.dissection import Blocks, Indices, Offsets, Plan, plan
 from lsmdp.errors import ConvergenceError
@@ -59,20 +60,21 @@ class Elimination:
     upper: Shares  # U[k, j], laid out by k; the same array where A is symmetric
     pivots: Floats
     killed: bool
+    bases: Offsets  # where the panels of each block begin (panels.py); empty if the shares are kept one by one
 
     def stationary(self) -> Floats:
         """The stationary law mu of the chain (only where nothing is killed); a ConvergenceError where floats end."""
         law = np.zeros(self.order.size)
         law[-1] = 1.0
-        backward(self.blocks, self.lower, law, 1e150)
+        self._backward(self.lower, law, 1e150)
         return self._law(law)
 
     def visits(self, start: Floats) -> Floats:
         """y with y M = start, up to a factor, as a law: how often each state is met from ``start`` until the end."""
         y = start[self.order]
-        forward(self.blocks, self.upper, y)
+        self._forward(self.upper, y)
         y /= self.pivots
-        backward(self.blocks, self.lower, y, 1e150)
+        self._backward(self.lower, y, 1e150)
         return self._law(y)
 
     def _law(self, law: Floats) -> Floats:
@@ -93,16 +95,28 @@ class Elimination:
     def solve(self, b: Floats) -> Floats:
         """u with M u = b. Without killing, the last state's equation is dropped and u is 0 there."""
         u = b[self.order]
-        forward(self.blocks, self.lower, u)
+        self._forward(self.lower, u)
         if self.killed:
             u /= self.pivots
         else:
             u[:-1] /= self.pivots[:-1]
             u[-1] = 0.0
-        backward(self.blocks, self.upper, u, np.inf)
+        self._backward(self.upper, u, np.inf)
         out = np.empty_like(u)
         out[self.order] = u
         return out
+
+    def _forward(self, shares: Shares, b: Floats) -> None:
+        if self.bases.size:
+            panels.forward(self.blocks, self.bases, shares, b)
+        else:
+            _forward(self.blocks, shares, b)
+
+    def _backward(self, shares: Shares, x: Floats, largest: float) -> None:
+        if self.bases.size:
+            panels.backward(self.blocks, self.bases, shares, x, largest)
+        else:
+            _backward(self.blocks, shares, x, largest)
 
 
 def eliminate(
@@ -110,14 +124,16 @@ def eliminate(
 ) -> Elimination:
     """Factor M for the weights (aligned with ``plan.P``; its diagonal is ignored) and the killing rates.
 
-    ``symmetric`` weights need one array of shares only, and ``single`` keeps the shares in single precision.
+    ``symmetric`` weights need one array of shares only. ``single`` is for many solves that need not be exact: in single
+    precision, and in panels.
     """
     blocks = plan.blocks
     if blocks is None:
         raise ConvergenceError("the elimination would fill in more entries than allowed; use another method.")
     P, n = plan.P, plan.order.size
     incoming = (P.indptr, P.indices, P.indices) if symmetric else plan.incoming  # not read if symmetric
-    lower = np.empty(plan.stored, dtype=np.float32 if single else np.float64)
+    bases = panels.offsets(blocks) if single else np.empty(0, dtype=np.int64)
+    lower = np.empty(bases[-1], dtype=np.float32) if single else np.empty(plan.stored)
     upper = lower if symmetric else np.empty_like(lower)
     pivots = np.empty(n)
     rates = np.zeros(n) if killing is None else killing[plan.order]
@@ -132,6 +148,7 @@ def eliminate(
         rates,
         np.empty(plan.stack),
         symmetric,
+        bases,
         lower,
         upper,
         pivots,
@@ -139,7 +156,7 @@ def eliminate(
     if stuck >= 0:
         state = int(plan.order[stuck])
         raise ConvergenceError(f"state {state} cannot leave the states that were removed before it (underflow).")
-    return Elimination(plan.order, blocks, lower, upper, pivots, killing is not None)
+    return Elimination(plan.order, blocks, lower, upper, pivots, killing is not None, bases)
 
 
 def pinned(plan: Plan, weights: Floats, state: int, *, single: bool = False) -> tuple[Elimination, Floats]:
@@ -168,6 +185,7 @@ def _factor(
     killing: Any,
     stack: Any,
     symmetric: Any,
+    bases: Any,
     lower: Any,
     upper: Any,
     pivots: Any,
@@ -217,13 +235,16 @@ def _factor(
         stuck = _remove(front, width, symmetric, pivots[begin:end])
         if stuck >= 0 and (stuck < width - 1 or end < n):
             return begin + stuck
-        _keep(front, width, blocks.bases[s], symmetric, lower, upper)
         if blocks.parent[s] >= 0:
             left = stack[top : top + rows.size * (rows.size + 1)].reshape((rows.size, rows.size + 1))
             left[:] = front[width:, width:]
             top += rows.size * (rows.size + 1)
             done[waiting] = s
             waiting += 1
+        if bases.size > 0:
+            panels.keep(front, width, bases[s], symmetric, pivots[begin:end], lower, upper)
+        else:
+            _keep(front, width, blocks.bases[s], symmetric, lower, upper)
     return -1
 
 
@@ -365,7 +386,7 @@ def _tallest(starts: Any) -> Any:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def forward(blocks: Any, shares: Any, b: Any) -> None:
+def _forward(blocks: Any, shares: Any, b: Any) -> None:
     """b <- (I - L)^{-1} b in place, in the order of elimination: each removed state hands its load on."""
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
     load = np.empty(_tallest(starts))
@@ -401,7 +422,7 @@ def forward(blocks: Any, shares: Any, b: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def backward(blocks: Any, shares: Any, x: Any, largest: Any) -> None:
+def _backward(blocks: Any, shares: Any, x: Any, largest: Any) -> None:
     """x <- (I - U)^{-1} x in place: each removed state takes the mean of those it led to.
 
     All of x is scaled down whenever an entry exceeds ``largest``.

@@ -14,7 +14,8 @@ loss of a round is that of the stationary law mu_t of Q_t, mu_t.(c_t + KL).
 ``rounds`` yields one record a round for one learner; ``play`` seats several learners at one pass over the costs.
 Neither keeps the rounds: memory does not grow with T. What a seat holds (:class:`Seat`) is what a checkpoint holds.
 
-A small model is played in stretches of many rounds (seat.py); to the records it does not matter where they are cut.
+Models of up to some thousand states are played in stretches of several rounds (seat.py); to the records it does not
+matter where they are cut.
 """
 
 from __future__ import annotations
@@ -254,11 +255,11 @@ def play(
 ) -> Run:
     """Play the costs to their end with all learners side by side; ``watch`` is shown each round.
 
-    A small model takes its costs, and ``watch`` its rounds, some hundreds or thousands at a time.
+    A model of up to some thousand states takes its costs, and ``watch`` its rounds, several at a time.
     """
     players = learners if isinstance(learners, Sequence) else [learners]
     table = Table.lay(lmdp, players, start=start, sample=sample, seed=seed)
-    if lmdp.square is None:
+    if block_rows(lmdp.n) == 1:
         for c_t in costs:
             rows = table.play(c_t)
             if watch is not None:

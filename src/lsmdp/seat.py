@@ -4,7 +4,9 @@ Round t = 1, 2, ... is that of game.py: the learner chooses Q_t, the state moves
 p_t of the state is exact, p_{t+1} = p_t Q_t, and so is the expected loss p_t.(c_t + temperature * KL(Q_t || P)).
 
 A small model is played in stretches of many rounds, in compiled loops (small.py, books.py). Every round of such a model
-goes through them, also one that is played by itself, so that it does not matter where a game is cut into stretches.
+goes through them, also one that is played by itself, so that it does not matter where a game is cut into stretches. On
+larger models a leader that has a factor learns from a stretch at once (perron/follow.py); the books are kept round
+by round.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +23,7 @@ from lsmdp import books, kernels, passes
 from lsmdp.arrays import Floats, Ints, mean
 from lsmdp.learners import Learner, State, Stretch, pack, unpack
 from lsmdp.model import LMDP
+from lsmdp.perron import NOWHERE
 from lsmdp.policy import REDUCED_STATES, Policy, flow_of
 
 LAW_FLOPS = 5e6  # per round, for the stationary law of a policy
@@ -145,9 +149,10 @@ class Seat:
 
     def play_all(self, t: int, costs: Floats) -> Block:
         """Play the rounds t, t + 1, ..., one for each row of costs."""
+        at_once = not self.walkers.size and not hasattr(self.learner, "foresee")
         if self.lmdp.square is None:
-            return Block.of([self.play(t + k, c_t) for k, c_t in enumerate(costs)])
-        if len(costs) > 1 and (self.walkers.size or hasattr(self.learner, "foresee")):
+            at_once = at_once and len(costs) > 1 and learns_in_stretches(self.lmdp, self.learner, self.state)
+        if not at_once and (len(costs) > 1 or self.lmdp.square is None):
             return Block.of([self.play(t + k, c_t) for k, c_t in enumerate(costs)])
         began, rounds = time.perf_counter(), len(costs)
         done = self._learn(costs)
@@ -173,7 +178,7 @@ class Seat:
     def _learn(self, costs: Floats) -> Stretch:
         """What the learner plays in these rounds; it has learnt from them afterwards."""
         lmdp, learner = self.lmdp, self.learner
-        if len(costs) > 1 and learns_in_stretches(learner):
+        if len(costs) > 1 and learns_in_stretches(lmdp, learner, self.state):
             found: Stretch = learner.observe_all(lmdp, self.state, costs)  # type: ignore[attr-defined]
             self.state, self.upcoming = found.state, None
             return found
@@ -188,11 +193,15 @@ class Seat:
         return Stretch(values, lo, hi, steps, self.state)
 
     def _account_all(self, t: int, costs: Floats, values: Floats) -> tuple[Floats, Floats]:
-        """The columns of :class:`Entry` for rounds of a small model, and the last KL(Q || P)."""
-        assert self.lmdp.square is not None
-        assert self.rest is not None
+        """The columns of :class:`Entry` for some rounds, and the last KL(Q || P)."""
         rounds, done = len(costs), 0
         entries, kl = np.empty((len(Entry._fields), rounds)), np.empty(0)
+        if self.lmdp.square is None:
+            policies = [Policy(self.lmdp, v) for v in values]
+            for k, (played, upcoming) in enumerate(pairwise(policies)):
+                entries[:, k], kl = self._account(t + k, costs[k], played, upcoming)
+            return entries, kl
+        assert self.rest is not None
         while done < rounds:
             found = books.account(
                 self.lmdp.square, self.lmdp.temperature, t + done, values[done:], costs[done:], self.law, self.rest
@@ -258,10 +267,15 @@ def _part(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
 
 
-def learns_in_stretches(learner: Learner) -> bool:
-    """Whether a learner has an ``observe_all``, and no ``observe`` of a subclass, of which that would know nothing."""
+def learns_in_stretches(lmdp: LMDP, learner: Learner, state: State) -> bool:
+    """Whether a learner does better to learn from several rounds at once.
+
+    It has an ``observe_all``, and no ``observe`` of a subclass, of which that would know nothing; and the model is
+    small, or the learner has a factor.
+    """
     homes = (vars(home) for home in type(learner).__mro__)
-    return "observe_all" in next((names for names in homes if "observe_all" in names or "observe" in names), ())
+    knows = "observe_all" in next((names for names in homes if "observe_all" in names or "observe" in names), ())
+    return knows and (lmdp.square is not None or getattr(state, "anchor", NOWHERE).size > 0)
 
 
 def can_idealise(lmdp: LMDP) -> bool:

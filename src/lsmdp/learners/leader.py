@@ -3,7 +3,8 @@
 After some of its rounds a leader solves for the optimum of a cost, to within a gap, and plays it until it has
 solved for the next. That is all in which leaders differ: follow the leader solves after every round, for the mean of
 all costs; others for a discounted mean, for that of a window, or only where a phase ends. Each solve starts from the
-last, on a small model in compiled code (small.py), on others with the factor of an earlier one (perron/follow.py).
+last: on a small model with P written out (small.py), on others with the factor of an earlier one (perron/follow.py).
+Either way, whole stretches of rounds are played in compiled code.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from numba import njit
 
 from lsmdp import small
 from lsmdp.arrays import Floats, Ints
-from lsmdp.learners.base import Report, State, lead, passive_lead
+from lsmdp.learners.base import Report, State, passive_lead
 from lsmdp.learners.stretch import Stretch
 from lsmdp.model import LMDP
-from lsmdp.perron import solve
+from lsmdp.perron import Rounds, follow_all, solve
 from lsmdp.policy import Policy
 
 
@@ -55,26 +56,32 @@ class LeaderBase(ABC):
         costs = np.asarray(c_t)[np.newaxis]
         if lmdp.square is not None:
             return self.observe_all(lmdp, state, costs).state
-        aims = self.aims(state, costs)
-        if not aims.after.size:
-            return state._replace(**aims.memory, steps=0)
-        found = lead(lmdp, aims.costs[0], state, float(aims.gaps[0]))
-        return state._replace(**aims.memory, **found._asdict())
+        return self._follow(lmdp, state, self.aims(state, costs))[1]
 
     def observe_all(self, lmdp: LMDP, state: State, costs: Floats) -> Stretch:
-        """The same for each row of costs, on a small model."""
-        rounds, aims = len(costs), self.aims(state, costs)
-        found = lead_all(lmdp, aims.costs, aims.gaps, state.v, state.inverse, state.debt)
-        values, lo, hi = found.v, np.append(state.lo, found.lo), np.append(state.hi, found.hi)
-        last = {"v": values[-1].copy(), "lo": float(lo[-1]), "hi": float(hi[-1])}
+        """The same for each row of costs."""
+        rounds, aims, steps = len(costs), self.aims(state, costs), np.zeros(len(costs), np.int64)
+        if lmdp.square is None:
+            followed, after = self._follow(lmdp, state, aims)
+            values, bounds, steps[aims.after] = np.vstack([state.v, followed.v]), followed[1:3], followed.steps
+        else:
+            found = lead_all(lmdp, aims.costs, aims.gaps, state.v, state.inverse, state.debt)
+            values, bounds, steps[aims.after] = found.v, (found.lo, found.hi), found.steps
+            after = state._replace(**aims.memory, v=values[-1].copy(), inverse=found.inverse, debt=found.debt)
+        lo, hi = np.append(state.lo, bounds[0]), np.append(state.hi, bounds[1])
+        after = after._replace(lo=float(lo[-1]), hi=float(hi[-1]), steps=int(steps[-1]))
         if aims.after.size < rounds:
             played = np.searchsorted(aims.after, np.arange(rounds + 1))  # so many were found before each round
             values, lo, hi = values[played], lo[played], hi[played]
-        steps = np.zeros(rounds, np.int64)
-        steps[aims.after] = found.steps
-        kept = {"steps": int(steps[-1]), "inverse": found.inverse, "debt": found.debt}
-        after = state._replace(**aims.memory, **last, **kept)
         return Stretch(values, lo[:-1], hi[:-1], steps, after)
+
+    def _follow(self, lmdp: LMDP, state: State, aims: Aims) -> tuple[Rounds, State]:
+        """The aims of any model, solved one after the other, and the state after the last."""
+        if not aims.after.size:
+            return Rounds.blank(0, lmdp.n), state._replace(**aims.memory, steps=0)
+        begin = state.v, state.anchor, state.age, state.spent, state.recent
+        found, last = follow_all(lmdp, aims.costs, aims.gaps, *begin)
+        return found, state._replace(**aims.memory, **last._asdict())
 
 
 def first_lead(lmdp: LMDP) -> tuple[Any, ...]:

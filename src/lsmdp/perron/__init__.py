@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from lsmdp.perron.auto import Auto
 from lsmdp.perron.certified import solve
+from lsmdp.perron.chord import Rounds
 from lsmdp.perron.dense import Dense
 from lsmdp.perron.direct import Direct
-from lsmdp.perron.follow import NOWHERE, Followed, follow
+from lsmdp.perron.follow import NOWHERE, Followed, follow, follow_all
 from lsmdp.perron.krylov import Krylov
 from lsmdp.perron.power import Power
 from lsmdp.perron.problem import Attempt, Method, Problem
@@ -36,7 +37,9 @@ __all__ = [
     "Method",
     "Power",
     "Problem",
+    "Rounds",
     "Solution",
     "follow",
+    "follow_all",
     "solve",
 ]

@@ -12,7 +12,7 @@ residuals on a map that is not quite linear). A few slow modes, where the old fa
 
 If P is reversible with respect to rho, the rows of I - Q_{v_0} times rho z (Pz) are symmetric, and half a factor does.
 
-*One compiled call a round.* The loop works in the order of elimination, on a copy of P in that order; it takes no
+*One compiled call, many rounds.* The loop works in the order of elimination, on a copy of P in that order; it takes no
 logarithm and no exponential of a number near 1 or 0 but by its series. Where the contraction so far says that the next
 step is the last one, the step is followed by the certificate in place of such an update: z = e^{-v} afresh, Pz, and the
 enclosure of kernels.py with the largest of each of its terms. What that computes of v alone is the residual that the
@@ -29,14 +29,17 @@ import numpy as np
 from numba import njit
 
 from lsmdp import kernels
-from lsmdp.arrays import CSR, EPS, Floats, frozen, read_only
+from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen
 from lsmdp.dissection import Blocks
 from lsmdp.elementary import exponentials, extremes
-from lsmdp.elimination import Elimination, backward, eliminate, forward, pinned
+from lsmdp.elimination import Elimination, eliminate, pinned
 from lsmdp.errors import ConvergenceError
+from lsmdp.panels import backward, forward
 from lsmdp.perron.problem import Problem
 
 PAIRS = 4  # steps whose residuals are kept
+RECENT = 0.5  # the weight of a round in the mean of the recent ones
+DOUBT = 0.1  # of the steps of a round beyond the first, whether a new factor would not do with fewer
 FLAT = 500.0  # span of v up to which e^{-v} is a safe representation of it
 SYMMETRIC_SPAN = 250.0  # and up to which products of two of them are
 LONGEST = 2.0  # steps in v are shortened to this
@@ -56,9 +59,10 @@ class Factor:
 
     @cached_property
     def given(self) -> tuple[Any, ...]:
-        """What a round reads of it: P and the entries of its longest row, the order, the chain at the anchor."""
+        """What rounds read of it: P and the entries of its longest row, the order, the chain at the anchor."""
         f, most = self.factors, int(np.diff(self.P.indptr).max())
-        return *kernels.rows(self.P), most, f.order, self.law, self.rows, f.blocks, f.lower, f.upper, f.pivots
+        made = self.law, self.rows, f.blocks, f.bases, f.lower, f.upper, f.pivots
+        return (*kernels.rows(self.P), most), f.order, made
 
     @property
     def work(self) -> float:
@@ -73,14 +77,33 @@ class Seen(NamedTuple):
     logs: Floats
 
 
-class Round(NamedTuple):
-    """What a round led to: bounds that are proven, infinite if nothing is, and what they are the certificate of."""
+class Rounds(NamedTuple):
+    """Consecutive rounds: the v that each led to, its bounds, proven and infinite if nothing is, and its steps."""
 
-    lo: float
-    hi: float
-    steps: int
     v: Floats
-    seen: Seen
+    lo: Floats
+    hi: Floats
+    steps: Ints
+
+    @classmethod
+    def blank(cls, rounds: int, n: int) -> Rounds:
+        """Room for so many."""
+        return cls(np.empty((rounds, n)), np.empty(rounds), np.empty(rounds), np.zeros(rounds, dtype=np.int64))
+
+    def after(self, done: int) -> Rounds:
+        """The same without the first ones."""
+        return Rounds(self.v[done:], self.lo[done:], self.hi[done:], self.steps[done:])
+
+
+class Age(NamedTuple):
+    """Of a factor's rounds: their number, their steps, and the mean of the recent ones (follow.py)."""
+
+    rounds: int
+    spent: float
+    recent: float
+
+
+NEW = Age(0, 0.0, 0.0)
 
 
 def factor(problem: Problem, anchor: Floats) -> Factor | None:
@@ -104,7 +127,7 @@ def nothing(problem: Problem) -> Factor:
     start, rows = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32)
     blocks = Blocks(np.zeros(1, dtype=np.int32), start, rows, start, np.zeros(0, dtype=np.int32))
     order = np.arange(n, dtype=np.int32)
-    factors = Elimination(order, blocks, empty, empty, np.ones(n), killed=True)
+    factors = Elimination(order, blocks, empty, empty, np.ones(n), killed=True, bases=start)
     return Factor(factors, problem.P, np.full(n, 1.0 / n), np.ones(n))
 
 
@@ -131,34 +154,88 @@ def _balanced(problem: Problem, anchor: Floats, rho: Floats) -> tuple[Eliminatio
 
 
 def iterate(
-    problem: Problem, c: Floats, v: Floats, seen: Seen | None, made: Factor, tol: float, limit: int, usual: int = 0
-) -> Round:
-    """Steps from v until its bounds are at most tol apart, or no further; c, v and tol in units of the cost.
+    problem: Problem,
+    costs: Floats,
+    v: Floats,
+    seen: Seen | None,
+    made: Factor,
+    gaps: Floats,
+    limit: int,
+    out: Rounds,
+    age: Age = NEW,
+    price: float = np.inf,
+) -> tuple[int, Age, Seen]:
+    """Steps from v until its bounds for the first of the costs are as narrow as the first gap, and so on, into ``out``.
 
-    ``seen`` is what the last round has computed of this v; it is written over. ``usual`` is the least number of steps
-    that rounds take (0: not known).
+    Ends after a round when the factor is worn (its age is then that of a new one), and with one whose bounds do not get
+    there, within ``limit`` steps or at all; of that one, only the v that it led to is in ``out``. How many rounds are
+    done, the age of the factor then, and what the last certificate has computed of v. ``seen`` is
+    the same of the first v; it is written over. All are in units of the cost.
     """
-    T, out = problem.lmdp.temperature, np.empty(v.size)
-    known = seen or Seen(np.empty(v.size), np.empty(v.size))
-    given = (*made.given, frozen(c), frozen(v), T, seen is None, tol, limit, usual, *known, out)
-    return Round(*_round(*given), read_only(out), known)
+    T, n = problem.lmdp.temperature, v.size
+    known = seen or Seen(np.empty(n), np.empty(n))
+    given = (*made.given, frozen(costs), frozen(v), T, seen is None, frozen(gaps), limit, *age, price, *known, *out)
+    done, rounds, spent, recent = _rounds(*given)
+    return done, Age(rounds, spent, recent), known
+
+
+@njit(cache=True, error_model="numpy")
+def _rounds(
+    P: Any,
+    order: Any,
+    made: Any,
+    costs: Any,
+    value: Any,
+    T: float,
+    unseen: bool,
+    gaps: Any,
+    limit: int,
+    rounds: int,
+    spent: float,
+    recent: float,
+    price: float,
+    z: Any,
+    logs: Any,
+    values: Any,
+    los: Any,
+    his: Any,
+    steps: Any,
+) -> tuple[int, int, float, float]:
+    n = value.size
+    v, cost = np.empty(n), np.empty(n)
+    space = np.empty((3, n)), np.empty((PAIRS, n), dtype=np.float32), np.empty((PAIRS, n), dtype=np.float32)
+    for x in range(n):
+        v[x] = value[order[x]]
+    for k in range(gaps.size):
+        for x in range(n):
+            cost[x] = costs[k, order[x]]
+        los[k], his[k], taken = _round(P, made, cost, v, T, unseen, gaps[k], limit, round(recent), z, logs, space)
+        steps[k] = taken
+        for x in range(n):
+            values[k, order[x]] = v[x]
+        if not his[k] - los[k] <= gaps[k]:
+            return k, rounds, spent, recent
+        unseen = False
+        rounds, spent, recent = aged(rounds, spent, recent, taken, price)
+        if rounds == 0:
+            return k + 1, rounds, spent, recent
+    return gaps.size, rounds, spent, recent
+
+
+@njit(cache=True, error_model="numpy")
+def aged(rounds: int, spent: float, recent: float, taken: int, price: float) -> tuple[int, float, float]:
+    """The age of a factor after another round of so many steps; that of a new one where it is worn (follow.py)."""
+    recent = recent + RECENT * (taken - recent) if rounds > 0 else float(taken)
+    rounds, spent = rounds + 1, spent + taken - DOUBT * max(taken - 1, 0)
+    return (0, 0.0, 0.0) if rounds * recent > spent + price else (rounds, spent, recent)
 
 
 @njit(cache=True, error_model="numpy")
 def _round(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    most: int,
-    order: Any,
-    law: Any,
-    rows: Any,
-    blocks: Any,
-    lower: Any,
-    upper: Any,
-    pivots: Any,
+    P: Any,
+    made: Any,
     cost: Any,
-    value: Any,
+    v: Any,
     T: float,
     unseen: bool,
     tol: float,
@@ -166,70 +243,64 @@ def _round(
     usual: int,
     z: Any,
     logs: Any,
-    out: Any,
+    space: Any,
 ) -> tuple[float, float, int]:
-    n, goal = value.size, 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
-    v, a, r, d = np.empty(n), np.zeros(n), np.empty(n), np.empty(n)
-    V, R = np.empty((PAIRS, n), dtype=np.float32), np.empty((PAIRS, n), dtype=np.float32)
+    """Bounds for what v becomes, and the steps to it; ``usual`` is the least number that rounds take (0: not known)."""
+    law, rows, blocks, bases, lower, upper, pivots = made
+    goal = 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
+    three, V, R = space
+    a, r, d = three[0], three[1], three[2]
     shares = np.zeros(PAIRS)
-    for x in range(n):
-        v[x] = value[order[x]]
+    a[:] = 0.0
     lo, hi = -np.inf, np.inf
     if unseen:
-        lo, hi = _judge(indptr, indices, data, order, cost, most, v, T, z, logs)
+        lo, hi = _judge(P, cost, v, T, z, logs)
         if not hi - lo < np.inf:
-            out[:] = value
             return lo, hi, 0
     judged, steps, last = unseen, 0, np.inf
-    span = best = _residual(order, cost, T, logs, r)
+    span = best = _residual(cost, T, logs, r)
     while span > goal and steps < limit:
         _project(r, R, min(steps, PAIRS), shares, d)
         _load(law, rows, d)
-        forward(blocks, lower, d)
+        forward(blocks, bases, lower, d)
         d /= pivots
-        backward(blocks, upper, d, np.inf)
+        backward(blocks, bases, upper, d, np.inf)
         low, longest = _add(V, min(steps, PAIRS), shares, d)
         if not longest < np.inf:
-            out[:] = value  # nothing of what v has become
             return -np.inf, np.inf, steps
         if longest > LONGEST:
             d *= LONGEST / longest
             low *= LONGEST / longest
         at = steps % PAIRS
-        for x in range(n):
-            V[at, x], R[at, x] = d[x], -r[x]
-            v[x] += T * d[x]
+        _take(v, T, r, d, V[at], R[at])
         steps += 1
         judged = usual == 1 if steps == 1 else span * (span / last) <= goal
         last = span
         if judged:
-            lo, hi = _judge(indptr, indices, data, order, cost, most, v, T, z, logs)
+            lo, hi = _judge(P, cost, v, T, z, logs)
             a[:] = 0.0
-            span = _residual(order, cost, T, logs, r)
+            span = _residual(cost, T, logs, r)
         else:
             lo, hi = -np.inf, np.inf
             _move(z, d, low, min(longest, LONGEST))
-            span = _update(indptr, indices, data, order, cost, T, z, a, r)
+            span = _update(P, cost, T, z, a, r)
         if not span <= LOST * best or (judged and hi - lo <= tol):
             break
         best = min(best, span)
         _remember(r, R, V, steps)
     if not judged and span <= goal:
-        lo, hi = _judge(indptr, indices, data, order, cost, most, v, T, z, logs)
-    for x in range(n):
-        out[order[x]] = v[x]
+        lo, hi = _judge(P, cost, v, T, z, logs)
     return lo, hi, steps
 
 
 @njit(cache=True, error_model="numpy")
-def _judge(
-    indptr: Any, indices: Any, data: Any, order: Any, cost: Any, most: int, v: Any, T: float, z: Any, logs: Any
-) -> tuple[float, float]:
+def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any) -> tuple[float, float]:
     """Bounds on r = Bv - v, rounding included; v <- v - min v, z and log(Pz / z) on the way.
 
     Each row is given the error of one that has the largest of everything: entries, |c|, the span of v, 1/s. A v that
     is beyond floats shows in the span of v or in that of r.
     """
+    indptr, indices, data, most = P
     low, high = extremes(v)
     if not high - low <= FLAT * T:
         return -np.inf, np.inf
@@ -247,7 +318,7 @@ def _judge(
         kernels.logs_of(s[:rows], surprise[:rows], spare)
         for k in range(rows):
             base = -v[start + k] - T * surprise[k]
-            values[k] = cost[order[start + k]] + base  # eq:bellman_V
+            values[k] = cost[start + k] + base  # eq:bellman_V
             logs[start + k] = base / -T
         least = min(least, extremes(s[:rows])[0])
         smallest, largest = extremes(values[:rows])
@@ -277,11 +348,11 @@ def _sums(indptr: Any, indices: Any, data: Any, z: Any, start: int, s: Any) -> N
 
 
 @njit(cache=True, error_model="numpy")
-def _residual(order: Any, cost: Any, T: float, logs: Any, r: Any) -> float:
+def _residual(cost: Any, T: float, logs: Any, r: Any) -> float:
     """r = c / T - logs less its mean; its span."""
     scale = 1.0 / T
     for x in range(r.size):
-        r[x] = cost[order[x]] * scale - logs[x]
+        r[x] = cost[x] * scale - logs[x]
     return _centre(r)
 
 
@@ -298,8 +369,9 @@ def _centre(r: Any) -> float:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _update(indptr: Any, indices: Any, data: Any, order: Any, cost: Any, T: float, z: Any, a: Any, r: Any) -> float:
+def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any) -> float:
     """r for the new z, and its span. Where a is the Pz / z before (not 0), r changes by log(new / a)."""
+    indptr, indices, data, _ = P
     s, logs, spare, scale = np.empty(ROWS), np.empty(ROWS), np.empty((2, ROWS)), 1.0 / T
     near = a[0] > 0.0
     for start in range(0, z.size, ROWS):
@@ -321,7 +393,7 @@ def _update(indptr: Any, indices: Any, data: Any, order: Any, cost: Any, T: floa
         kernels.logs_of(s[:rows], logs[:rows], spare)
         for k in range(rows):
             x = start + k
-            r[x] = r[x] - logs[k] if near else cost[order[x]] * scale - logs[k]
+            r[x] = r[x] - logs[k] if near else cost[x] * scale - logs[k]
     return _centre(r)
 
 
@@ -360,6 +432,14 @@ def _add(V: Any, pairs: int, shares: Any, d: Any) -> tuple[float, float]:
     for x in range(d.size):
         total += d[x]
     return low, max(-low, high) if abs(total) < np.inf else np.inf
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _take(v: Any, T: float, r: Any, d: Any, move: Any, change: Any) -> None:
+    """v <- v + T d, and half of a pair."""
+    for x in range(d.size):
+        move[x], change[x] = d[x], -r[x]
+        v[x] += T * d[x]
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})

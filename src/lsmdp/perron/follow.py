@@ -1,9 +1,11 @@
 """The same model again, with a cost that has changed a little: what a leader solves each round.
 
 ``follow`` takes the last v, an *anchor* (an earlier v, or nothing yet) and how the anchor has aged, and gives back the
-same for the new cost, certified. All of it is a function of its arguments: the factor at the anchor is kept with the
-model as long as it is in use, but it can be made again from the anchor, bit for bit. A run that is resumed from
-a checkpoint therefore goes on exactly as it would have.
+same for the new cost, certified; ``follow_all`` does so for one cost after another, and as long as steps with the same
+factor are all it takes, without leaving compiled code. All of it is a function of its arguments: the factor at the
+anchor is kept with the model as long as it is in use, but it can be made again from the anchor, bit for bit. A run that
+is resumed from a checkpoint therefore goes on exactly as it would have, and it does not matter how the costs are cut
+into stretches.
 
 - *No anchor.* A few sweeps (seidel.py), or power steps where v is too steep for them; on graphs that mix fast, or are
   two such graphs loosely joined, they are all it takes. Otherwise power steps with pairs of residuals (chord.py without
@@ -46,8 +48,6 @@ MANY = 1e9  # of them, beyond all patience
 UNAIDED = 60  # steps without a factor that are tried before one is made, or ``solve`` is asked,
 ACCELERATED = 3  # each of which costs as much as this many power steps
 USUAL = 3.0  # steps that a round takes with a factor
-RECENT = 0.5  # the weight of a round in the mean of the recent ones
-DOUBT = 0.1  # of the steps of a round beyond the first, whether a new factor would not do with fewer
 PATIENCE = 14  # steps before an anchor is given up
 KEPT = 4  # factors that are kept with a model
 NOWHERE: Floats = read_only(np.empty(0))
@@ -79,46 +79,65 @@ def follow(
     lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, age: int, spent: float, recent: float
 ) -> Followed:
     """The optimum for the cost c, certified within tol, from the v of a similar cost on."""
+    return follow_all(lmdp, c[np.newaxis], np.array([tol]), v, anchor, age, spent, recent)[1]
+
+
+def follow_all(
+    lmdp: LMDP, costs: Floats, gaps: Floats, v: Floats, anchor: Floats, age: int, spent: float, recent: float
+) -> tuple[chord.Rounds, Followed]:
+    """The optimum for each row of costs, certified within its gap, each from the last; and what the last one is."""
+    out, done = chord.Rounds.blank(*costs.shape), 0
+    last = Followed(v, -inf, inf, 0, anchor, age, spent, recent)
+    while done < len(costs):
+        more, last = _next(lmdp, costs[done:], gaps[done:], last, out.after(done))
+        done += more
+    return out, last
+
+
+def _next(lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, out: chord.Rounds) -> tuple[int, Followed]:
+    """The next round, or more of them if they are alike: how many, and the last of them."""
+    c, tol, v, anchor, age = costs[0], float(gaps[0]), last.v, last.anchor, chord.Age(*last[-3:])
     problem = Problem(lmdp, c if lmdp.temperature == 1.0 else read_only(c / lmdp.temperature))
     goal, steps = 0.9 * tol / lmdp.temperature, 0
-    if not anchor.size or _steps(problem) > UNAIDED * ACCELERATED:  # dear: try without, and keep the anchor
-        found, steps, left = _without_factor(problem, c, tol, v, goal, unaided=spent > 0.0)
-        waited = spent + left if left else 0.0
+    if not anchor.size or _dear(problem):  # try without, and keep the anchor
+        found, steps, left = _without_factor(problem, c, tol, v, goal, unaided=age.spent > 0.0)
+        waited = age.spent + left if left else 0.0
         better = (lmdp.n <= SMALL or waited > PLANNING) and left > _steps(problem)
         if found is not None:
-            return Followed(*found, steps, found[0] if better else NOWHERE, 0, 0.0 if better else waited, 0.0)
+            waiting = chord.NEW if better else chord.Age(0, waited, 0.0)
+            return _one(out, Followed(*found, steps, found[0] if better else NOWHERE, *waiting))
         if not anchor.size:
-            anchor, age, spent = (v, 0, 0.0) if better else (NOWHERE, 0, waited)
+            anchor, age = (v, chord.NEW) if better else (NOWHERE, chord.Age(0, waited, 0.0))
     moved, start = False, v
     while anchor.size:
         made = _factor(problem, anchor)
         if made is None:
             break
-        found, taken, reached = _iterated(problem, c, tol, v, made, PATIENCE, round(recent))
-        steps += taken
+        alike, price = 1 if _dear(problem) else len(costs), made.work * problem.plan.work / problem.plan.step
+        done, found, aged = _iterated(problem, costs[:alike], gaps[:alike], v, made, PATIENCE, out, age, price)
+        steps += int(out.steps[0])
         if found is not None:
-            wear = age_of(age, spent, recent, taken, made.work * problem.plan.work / problem.plan.step)
-            if wear is None:
+            out.steps[0] = steps
+            if aged == chord.NEW:  # it is worn
                 _forget(lmdp, anchor)
-                return Followed(*found, steps, found[0], 0, 0.0, 0.0)
-            return Followed(*found, steps, anchor, *wear)
-        start = min(start, reached, key=lambda u: _gap(lmdp, c, u))
+                anchor = found[0]
+            return done, Followed(*found, int(out.steps[done - 1]), anchor, *aged)
+        start = min(start, read_only(out.v[0].copy()), key=lambda u: _gap(lmdp, c, u))
         _forget(lmdp, anchor)
         del made
-        if moved or anchor is v:
+        if moved or np.array_equal(anchor, v):
             break
-        anchor, age, spent, recent, moved = v, 0, 0.0, 0.0, True
+        anchor, age, moved = v, chord.NEW, True
     solution = solve(lmdp, c, tol=tol, start=start)
-    steps += solution.iterations
-    anchored = solution.v if anchor.size else NOWHERE
-    return Followed(solution.v, *solution.bounds, steps, anchored, 0, 0.0 if anchor.size else spent, 0.0)
+    anchor, age = (solution.v, chord.NEW) if anchor.size else (NOWHERE, age)
+    found = solution.v, *solution.bounds
+    return _one(out, Followed(*found, steps + solution.iterations, anchor, *age))
 
 
-def age_of(age: int, spent: float, recent: float, taken: int, price: float) -> tuple[int, float, float] | None:
-    """What is known of a factor's rounds after another one of so many steps; None where it is to be renewed."""
-    recent = recent + RECENT * (taken - recent) if age else float(taken)
-    age, spent = age + 1, spent + taken - DOUBT * max(taken - 1, 0)
-    return None if age * recent > spent + price else (age, spent, recent)
+def _one(out: chord.Rounds, found: Followed) -> tuple[int, Followed]:
+    """A round that was solved by itself."""
+    out.v[0], out.lo[0], out.hi[0], out.steps[0] = found[:4]
+    return 1, found
 
 
 def factor_bytes(lmdp: LMDP) -> int:
@@ -145,20 +164,32 @@ def _without_factor(
         if found is not None:
             return found, steps, 0.0
         left = min(log(look.gap / goal) / -log(look.rate), MANY) if look.gap > goal and look.rate < 1.0 else MANY
-    found, taken, _ = _iterated(problem, c, tol, v, chord.nothing(problem), UNAIDED)
+    out = chord.Rounds.blank(1, v.size)
+    _, found, _ = _iterated(problem, c[np.newaxis], np.array([tol]), v, chord.nothing(problem), UNAIDED, out)
+    taken = int(out.steps[0])
     return found, steps + taken, max(left, float(ACCELERATED * taken))
 
 
 def _iterated(
-    problem: Problem, c: Floats, tol: float, v: Floats, made: chord.Factor, limit: int, usual: int = 0
-) -> tuple[Certified | None, int, Floats]:
-    """(what was found, the steps taken, the v that they led to)."""
+    problem: Problem,
+    costs: Floats,
+    gaps: Floats,
+    v: Floats,
+    made: chord.Factor,
+    limit: int,
+    out: chord.Rounds,
+    age: chord.Age = chord.NEW,
+    price: float = inf,
+) -> tuple[int, Certified | None, chord.Age]:
+    """So many rounds with a factor, or until it is too old: how many, the last of them, and the age."""
     kept = _seen.setdefault(problem.lmdp, [])
-    lo, hi, steps, v, seen = chord.iterate(problem, c, v, _taken(kept, v, made.P), made, tol, limit, usual)
-    if not hi - lo <= tol:
-        return None, steps, v
-    _keep(kept, (v, made.P, seen))
-    return (v, lo, hi), steps, v
+    done, age, seen = chord.iterate(problem, costs, v, _taken(kept, v, made.P), made, gaps, limit, out, age, price)
+    if not done:
+        return 0, None, age
+    v = read_only(out.v[done - 1].copy())
+    if done == len(costs) or age == chord.NEW:  # else it is of a round that failed
+        _keep(kept, (v, made.P, seen))
+    return done, (v, float(out.lo[done - 1]), float(out.hi[done - 1])), age
 
 
 def _gap(lmdp: LMDP, c: Floats, v: Floats) -> float:
@@ -186,6 +217,11 @@ def _taken(kept: list[tuple[Floats, CSR, chord.Seen]], v: Floats, P: CSR) -> cho
 def _steps(problem: Problem) -> float:
     """Power steps that cost as much as a round with a factor; without end where there is no factor."""
     return inf if problem.plan.blocks is None else USUAL * problem.plan.step / problem.P.data.size
+
+
+def _dear(problem: Problem) -> bool:
+    """Whether an attempt without the factor costs less than a round with it."""
+    return _steps(problem) > UNAIDED * ACCELERATED
 
 
 def _factor(problem: Problem, anchor: Floats) -> chord.Factor | None:

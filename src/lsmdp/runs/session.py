@@ -36,7 +36,7 @@ from lsmdp.seat import Round
 
 EVERY = 2.0  # seconds between two checkpoints,
 PATIENCE = 10.0  # and at least this many times what the last one took
-SINGLE = 1000  # rounds of a small game that are played one by one, so that there is something to see at once
+SINGLE = 1000  # rounds that are played one by one, so that there is something to see at once
 
 Watch = Callable[[Table, int | None], None]  # shown the table and the number of rounds, where that is known
 
@@ -186,10 +186,10 @@ def _play(keeper: _Keeper, costs: Costs, watch: Watch | None) -> None:
 
 
 def _stretches(table: Table, costs: Costs) -> Iterator[Floats]:
-    """The rounds that are left: one by one, and some hundreds at a time once a small game is under way."""
+    """The rounds that are left: one by one, and several at a time once a game is under way."""
     t = table.t
     for block in costs.blocks_from(t + 1):
-        size = len(block) if table.lmdp.square is not None and t >= SINGLE else 1
+        size = len(block) if t >= SINGLE else 1
         yield from (block[first : first + size] for first in range(0, len(block), size))
         t += len(block)
 
