@@ -119,6 +119,7 @@ def eliminate(
     incoming = (P.indptr, P.indices, P.indices) if symmetric else plan.incoming  # not read if symmetric
     lower = np.empty(plan.stored, dtype=np.float32 if single else np.float64)
     upper = lower if symmetric else np.empty_like(lower)
+    none = np.empty(0, dtype=np.float64 if single else np.float32)
     pivots = np.empty(n)
     rates = np.zeros(n) if killing is None else killing[plan.order]
     stuck = _factor(
@@ -132,8 +133,7 @@ def eliminate(
         rates,
         np.empty(plan.stack),
         symmetric,
-        lower,
-        upper,
+        *((none, none, lower, upper) if single else (lower, upper, none, none)),
         pivots,
     )
     if stuck >= 0:
@@ -170,9 +170,15 @@ def _factor(
     symmetric: Any,
     lower: Any,
     upper: Any,
+    single_lower: Any,
+    single_upper: Any,
     pivots: Any,
 ) -> Any:
-    """Block by block: gather what is left among its states, remove its own, keep the rest for the parent."""
+    """Block by block: gather what is left among its states, remove its own, keep the rest for the parent.
+
+    The shares go where there is room for them. With a signature for each precision, all of this, which takes longer to
+    compile than anything else, would be compiled twice.
+    """
     n, total = order.size, blocks.first.size - 1
     tallest = 0
     for s in range(total):
@@ -187,7 +193,8 @@ def _factor(
         rows = blocks.rows[blocks.starts[s] : blocks.starts[s + 1]]
         width, height = end - begin, end - begin + rows.size
         front = space[: height * (height + 1)].reshape((height, height + 1))
-        front[:] = 0.0
+        for i in range(height * (height + 1)):
+            space[i] = 0.0
         for k in range(begin, end):
             place[k] = k - begin
         for i in range(rows.size):
@@ -208,26 +215,29 @@ def _factor(
             c = done[waiting]
             below = blocks.rows[blocks.starts[c] : blocks.starts[c + 1]]
             top -= below.size * (below.size + 1)
-            left = stack[top : top + below.size * (below.size + 1)].reshape((below.size, below.size + 1))
             for a in range(below.size):
-                i = place[below[a]]
+                i, left = place[below[a]], stack[top + a * (below.size + 1) :]
                 for b in range(a if symmetric else 0, below.size):
-                    front[i, place[below[b]]] += left[a, b]
-                front[i, height] += left[a, below.size]
+                    front[i, place[below[b]]] += left[b]
+                front[i, height] += left[below.size]
         stuck = _remove(front, width, symmetric, pivots[begin:end])
         if stuck >= 0 and (stuck < width - 1 or end < n):
             return begin + stuck
-        _keep(front, width, blocks.bases[s], symmetric, lower, upper)
+        if lower.size > 0:
+            _keep(front, width, blocks.bases[s], symmetric, lower, upper)
+        else:
+            _keep(front, width, blocks.bases[s], symmetric, single_lower, single_upper)
         if blocks.parent[s] >= 0:
-            left = stack[top : top + rows.size * (rows.size + 1)].reshape((rows.size, rows.size + 1))
-            left[:] = front[width:, width:]
-            top += rows.size * (rows.size + 1)
+            for i in range(width, height):
+                for j in range(width, height + 1):
+                    stack[top] = front[i, j]
+                    top += 1
             done[waiting] = s
             waiting += 1
     return -1
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
 def _remove(front: Any, width: Any, symmetric: Any, pivots: Any) -> Any:
     """Remove the first ``width`` states; their columns become shares. The last stuck one (pivot 0), or -1.
 
@@ -306,7 +316,7 @@ def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
             i += 1
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
 def _keep(front: Any, width: Any, base: Any, symmetric: Any, lower: Any, upper: Any) -> None:
     """Write the shares of one block: its triangle, then its rectangle."""
     height = front.shape[0]

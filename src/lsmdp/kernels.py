@@ -189,7 +189,7 @@ def lower_to_paths(PT: CSR, log_P: Floats, c: Floats, lambda_low: float, v: Floa
 
 @njit(cache=True, error_model="numpy")
 def enclose(
-    c: float, step: float, s: float, surprise: float, temperature: float, entries: Any, eps: float
+    c: float, step: float, s: float, surprise: float, temperature: float, entries: float, eps: float
 ) -> tuple[float, float]:
     """One entry of r and the bound on its rounding; step = m - v(x), surprise = -log s."""
     base = step + temperature * surprise
@@ -264,7 +264,7 @@ def block_bounds(
     """Bounds on r(x) for a block of rows; a v or a c beyond floats proves nothing."""
     bad = 0
     for k in range(v.size):
-        entries = np.int32(ends[k + 1] - ends[k])
+        entries = np.float64(np.int32(ends[k + 1] - ends[k]))
         value, error = enclose(c[k], m[k] - v[k], s[k], -logs[k], temperature, entries, eps)
         lower[k], upper[k] = value - error, value + error
         bad += not upper[k] - lower[k] < np.inf
@@ -290,8 +290,10 @@ def _residual(
 ) -> tuple[float, float]:
     """Bounds on Bv - v, and whatever there is room for: itself, s, and log s for m = low."""
     lo, hi = np.inf, -np.inf
-    m, s, logs, spare = np.full(ROWS, low), np.ones(ROWS), np.empty(ROWS), np.empty((2, ROWS))
-    lower, upper = np.empty(ROWS), np.empty(ROWS)
+    space = np.empty((8, ROWS))
+    m, s, logs, cost, lower, upper, spare = space[0], space[1], space[2], space[3], space[4], space[5], space[6:]
+    for k in range(ROWS):
+        m[k], s[k] = low, 1.0
     for start in range(first, last, ROWS):  # sums first: a logarithm in between would make the next row's reads wait
         size = min(ROWS, last - start)
         end = start + size
@@ -299,15 +301,19 @@ def _residual(
         logs_of(s, logs, spare)
         here = v[start:end]
         if c.size > 0:
+            for k in range(size):
+                cost[k] = c[start + k]
             ends = indptr[start : end + 1]
-            least, most = block_bounds(ends, c[start:end], here, m, s, logs, temperature, eps, lower, upper)
+            least, most = block_bounds(ends, cost, here, m, s, logs, temperature, eps, lower, upper)
             lo, hi = min(lo, least), max(hi, most)
         if r.size > 0:
-            out, cost = r[start:end], c[start:end]
+            out = r[start:end]
             for k in range(size):
                 out[k] = cost[k] + ((m[k] - here[k]) - temperature * logs[k])
         if all_s.size > 0:
-            all_s[start:end] = s[:size]
+            out = all_s[start:end]
+            for k in range(size):
+                out[k] = s[k]
         if all_logs.size > 0:
             out = all_logs[start:end]
             for k in range(size):
