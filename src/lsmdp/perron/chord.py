@@ -169,11 +169,10 @@ def _round(
     out: Any,
 ) -> tuple[float, float, int]:
     n, goal = value.size, 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
-    v, a, r, d = np.empty(n), np.zeros(n), np.empty(n), np.empty(n)
+    v, a, r, d, shares = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(PAIRS)
     V, R = np.empty((PAIRS, n), dtype=np.float32), np.empty((PAIRS, n), dtype=np.float32)
-    shares = np.zeros(PAIRS)
     for x in range(n):
-        v[x] = value[order[x]]
+        v[x], a[x] = value[order[x]], 0.0
     lo, hi = -np.inf, np.inf
     if unseen:
         lo, hi = _judge(indptr, indices, data, order, cost, most, v, T, z, logs)
@@ -185,13 +184,15 @@ def _round(
         _project(r, R, min(steps, PAIRS), shares, d)
         _load(law, rows, d)
         forward(blocks, lower, d)
-        d /= pivots
+        for x in range(n):
+            d[x] /= pivots[x]
         backward(blocks, upper, d, np.inf)
         low, longest = _add(V, min(steps, PAIRS), shares, d)
         if not longest < np.inf:
             return -np.inf, np.inf, steps  # nothing of what v has become
         if longest > LONGEST:
-            d *= LONGEST / longest
+            for x in range(n):
+                d[x] *= LONGEST / longest
             low *= LONGEST / longest
         at = steps % PAIRS
         for x in range(n):
@@ -202,7 +203,8 @@ def _round(
         last = span
         if judged:
             lo, hi = _judge(indptr, indices, data, order, cost, most, v, T, z, logs)
-            a[:] = 0.0
+            for x in range(n):
+                a[x] = 0.0
             span = _residual(order, cost, T, logs, r)
         else:
             lo, hi = -np.inf, np.inf
@@ -251,7 +253,7 @@ def _judge(
         smallest, largest = extremes(values[:rows])
         lower, upper = min(lower, smallest), max(upper, largest)
     cheapest, dearest = extremes(cost)
-    _, error = kernels.enclose(max(-cheapest, dearest), high - low, least, -np.log(least), T, most, EPS)
+    _, error = kernels.enclose(max(-cheapest, dearest), high - low, least, -np.log(least), T, float(most), EPS)
     if not upper - lower + error < np.inf:
         return -np.inf, np.inf
     return lower - error, upper + error
@@ -326,7 +328,8 @@ def _update(indptr: Any, indices: Any, data: Any, order: Any, cost: Any, T: floa
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def _project(r: Any, R: Any, pairs: int, shares: Any, d: Any) -> None:
     """d = r lowered along the pairs."""
-    d[:] = r
+    for x in range(r.size):
+        d[x] = r[x]
     for j in range(pairs):
         one, share = R[j], 0.0
         for x in range(r.size):
@@ -389,7 +392,7 @@ def _remember(r: Any, R: Any, V: Any, steps: int) -> None:
 def _move(z: Any, d: Any, low: float, longest: float) -> None:
     """z <- z e^{-d} up to a factor, d is used up; eight terms of the series are exact to rounding up to 0.03."""
     if longest > 0.03:
-        out, spare = np.empty(ROWS), np.empty((1, ROWS))
+        out, spare = np.empty(ROWS), np.empty((2, ROWS))
         for start in range(0, z.size, ROWS):
             end = min(start + ROWS, z.size)
             for x in range(start, end):
