@@ -346,7 +346,7 @@ def _split(
 @njit(cache=True, error_model="numpy")
 def _count_fill(
     indptr: Any, indices: Any, order: Any, inverse: Any, limit: int, parent: Any, seen: Any, counts: Any
-) -> int:
+) -> Any:
     """Elimination tree, entries a column of the factor, and their sum (or more than limit)."""
     total = np.int64(0)
     for i in range(order.size):
@@ -397,7 +397,7 @@ def _postorder(parent: Any) -> Any:
 
 
 @njit(cache=True, error_model="numpy")
-def _merge(parent: Any, counts: Any, starts: Any, merged: Any, out: Any) -> int:
+def _merge(parent: Any, counts: Any, starts: Any, merged: Any, out: Any) -> Any:
     """From the last block down, a block joins its parent if it may; out[at:] is where blocks begin, for this at."""
     at = starts.size - 1
     out[at] = starts[at]

@@ -120,22 +120,12 @@ def eliminate(
     lower = np.empty(plan.stored, dtype=np.float32 if single else np.float64)
     upper = lower if symmetric else np.empty_like(lower)
     none = np.empty(0, dtype=np.float64 if single else np.float32)
+    shares = (none, none, lower, upper) if single else (lower, upper, none, none)
     pivots = np.empty(n)
     rates = np.zeros(n) if killing is None else killing[plan.order]
-    stuck = _factor(
-        P.indptr,
-        P.indices,
-        read_only(weights.view()),
-        *incoming,
-        plan.order,
-        plan.inverse,
-        blocks,
-        rates,
-        np.empty(plan.stack),
-        symmetric,
-        *((none, none, lower, upper) if single else (lower, upper, none, none)),
-        pivots,
-    )
+    moves = (P.indptr, P.indices, read_only(weights.view()), *incoming)
+    given = (*moves, plan.order, plan.inverse, blocks, rates, np.empty(plan.stack), symmetric, *shares, pivots)
+    stuck = _factor(*given)
     if stuck >= 0:
         state = int(plan.order[stuck])
         raise ConvergenceError(f"state {state} cannot leave the states that were removed before it (underflow).")

@@ -220,7 +220,7 @@ def logs_of(s: Any, logs: Any, spare: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy")  # no fused products: what calls it would decide on the bits
-def flat_sums(indptr: Any, indices: Any, data: Any, w: Any, start: int, size: int, s: Any) -> None:
+def flat_sums(indptr: Any, indices: Any, data: Any, w: Any, start: Any, size: int, s: Any) -> None:
     """s = (P w)(start + k) for k < size, in the precision of s."""
     ends, zero = indptr[start : start + size + 1], s.dtype.type(0.0)
     p = np.uint64(ends[0])
