@@ -83,13 +83,15 @@ class Plan:
         """What a step with a factor costs, in the same unit: two triangles, a product, several passes over states."""
         return float(1.5 * self.stored + 3.0 * self.P.data.size)
 
+    @cached_property
+    def tallest(self) -> int:
+        """States that a block removes or touches, at most."""
+        return 0 if self.blocks is None else int((np.diff(self.blocks.first) + np.diff(self.blocks.starts)).max())
+
     @property
     def workspace(self) -> int:
-        """Numbers held besides the factors while they are made: two copies of the largest block, and the stack."""
-        if self.blocks is None:
-            return 0
-        widest = int((np.diff(self.blocks.first) + np.diff(self.blocks.starts)).max())
-        return self.stack + 2 * widest * (widest + 1)
+        """Numbers held besides the factors while they are made: three copies of the largest block, and the stack."""
+        return self.stack + 3 * self.tallest * (self.tallest + 1)
 
     @property
     def bytes(self) -> int:

@@ -124,7 +124,8 @@ def eliminate(
     pivots = np.empty(n)
     rates = np.zeros(n) if killing is None else killing[plan.order]
     moves = (P.indptr, P.indices, read_only(weights.view()), *incoming)
-    given = (*moves, plan.order, plan.inverse, blocks, rates, np.empty(plan.stack), symmetric, *shares, pivots)
+    work = (np.empty((3, plan.tallest * (plan.tallest + 1))), np.empty((2, n), dtype=np.int32), np.empty(plan.stack))
+    given = (*moves, plan.order, plan.inverse, blocks, rates, *work, symmetric, *shares, pivots)
     stuck = _factor(*given)
     if stuck >= 0:
         state = int(plan.order[stuck])
@@ -156,6 +157,8 @@ def _factor(
     inverse: Any,
     blocks: Any,
     killing: Any,
+    spaces: Any,
+    places: Any,
     stack: Any,
     symmetric: Any,
     lower: Any,
@@ -169,16 +172,10 @@ def _factor(
     The shares go where there is room for them. With a signature for each precision, all of this, which takes longer to
     compile than anything else, would be compiled twice.
     """
-    n, total = order.size, blocks.first.size - 1
-    tallest = 0
-    for s in range(total):
-        height = blocks.first[s + 1] - blocks.first[s] + blocks.starts[s + 1] - blocks.starts[s]
-        tallest = max(tallest, height)
-    space = np.empty(tallest * (tallest + 1))
-    place = np.empty(n, dtype=np.int64)  # of a state within the present block
-    done = np.empty(total, dtype=np.int64)  # blocks that wait on the stack
-    waiting, top = 0, np.int64(0)
-    for s in range(total):
+    n, space, left, right = order.size, spaces[0], spaces[1], spaces[2]
+    place, done = places[0], places[1]  # of a state within the present block; blocks that wait on the stack
+    waiting, top = 0, 0
+    for s in range(blocks.first.size - 1):
         begin, end = blocks.first[s], blocks.first[s + 1]
         rows = blocks.rows[blocks.starts[s] : blocks.starts[s + 1]]
         width, height = end - begin, end - begin + rows.size
@@ -206,17 +203,25 @@ def _factor(
             below = blocks.rows[blocks.starts[c] : blocks.starts[c + 1]]
             top -= below.size * (below.size + 1)
             for a in range(below.size):
-                i, left = place[below[a]], stack[top + a * (below.size + 1) :]
+                i, row = place[below[a]], stack[top + a * (below.size + 1) :]
                 for b in range(a if symmetric else 0, below.size):
-                    front[i, place[below[b]]] += left[b]
-                front[i, height] += left[below.size]
+                    front[i, place[below[b]]] += row[b]
+                front[i, height] += row[below.size]
         stuck = _remove(front, width, symmetric, pivots[begin:end])
         if stuck >= 0 and (stuck < width - 1 or end < n):
             return begin + stuck
-        if lower.size > 0:
-            _keep(front, width, blocks.bases[s], symmetric, lower, upper)
-        else:
-            _keep(front, width, blocks.bases[s], symmetric, single_lower, single_upper)
+        _shares(front, width, symmetric, pivots[begin:end], left, right)
+        base = blocks.bases[s]
+        for i in range(blocks.bases[s + 1] - base):
+            if lower.size > 0:
+                lower[base + i] = left[i]
+            else:
+                single_lower[base + i] = left[i]
+        for i in range(0 if symmetric else blocks.bases[s + 1] - base):
+            if lower.size > 0:
+                upper[base + i] = right[i]
+            else:
+                single_upper[base + i] = right[i]
         if blocks.parent[s] >= 0:
             for i in range(width, height):
                 for j in range(width, height + 1):
@@ -307,31 +312,20 @@ def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
-def _keep(front: Any, width: Any, base: Any, symmetric: Any, lower: Any, upper: Any) -> None:
-    """Write the shares of one block: its triangle, then its rectangle."""
+def _shares(front: Any, width: Any, symmetric: Any, pivots: Any, lower: Any, upper: Any) -> None:
+    """The shares of one block: its triangle, then its rectangle."""
     height = front.shape[0]
-    at = base
+    at, rectangle = 0, width * (width - 1) // 2
     for k in range(width):
         for i in range(k + 1, width):
             lower[at] = front[i, k]
+            if not symmetric:
+                upper[at] = front[k, i] / pivots[k]
             at += 1
-    for k in range(width):
         for i in range(width, height):
-            lower[at] = front[i, k]
-            at += 1
-    if symmetric:
-        return
-    at = base
-    rectangle = base + width * (width - 1) // 2
-    for k in range(width):
-        pivot = 0.0
-        for j in range(k + 1, height + 1):
-            pivot += front[k, j]
-        for j in range(k + 1, width):
-            upper[at] = front[k, j] / pivot
-            at += 1
-        for j in range(width, height):
-            upper[rectangle] = front[k, j] / pivot
+            lower[rectangle] = front[i, k]
+            if not symmetric:
+                upper[rectangle] = front[k, i] / pivots[k]
             rectangle += 1
 
 

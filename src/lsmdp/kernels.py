@@ -29,7 +29,6 @@ which matters only where P itself has such entries (and is computed without such
 
 from __future__ import annotations
 
-import heapq
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,17 +173,6 @@ def power_walk(arrays: Arrays, g: Floats, z: Floats, target: float, max_steps: i
     """
     spare, second = np.empty_like(z), np.empty_like(z)
     return Walk(*_power_walk(*arrays, g, z, spare, second, target, max_steps, averaging, BLOCK, SMALLEST))
-
-
-def lower_to_paths(PT: CSR, log_P: Floats, c: Floats, lambda_low: float, v: Floats) -> Floats:
-    """The largest function below v with f(x) <= f(y) + max(0, c(x) - lambda_low - log P(x,y)) for every move.
-
-    ``PT`` is the transpose of P as CSR and ``log_P`` the logarithms of its entries. One run of Dijkstra's algorithm.
-    """
-    out = v.copy()
-    indptr, indices, _ = rows(PT)
-    _lower_to_paths(indptr, indices, log_P, frozen(c), lambda_low, np.argsort(v), out)
-    return out
 
 
 @njit(cache=True, error_model="numpy")
@@ -469,30 +457,3 @@ def _power_walk(
                 averaging = averaging or gap > gap_before / 2
             gap_before, since = gap, 0
     return steps, gap, rate, averaging
-
-
-@njit(cache=True, error_model="numpy")
-def _lower_to_paths(indptr: Any, indices: Any, log_P: Any, c: Any, lambda_low: float, ascending: Any, v: Any) -> None:
-    """Settle states in ascending order of value: those never lowered from the sorted list, the others from a heap."""
-    settled = np.zeros(v.size, dtype=np.bool_)
-    heap = [(0.0, np.int64(0))]
-    heap.pop()
-    at = 0
-    while True:
-        while at < v.size and settled[ascending[at]]:
-            at += 1
-        if at < v.size and (len(heap) == 0 or v[ascending[at]] <= heap[0][0]):
-            y = np.int64(ascending[at])
-        elif len(heap) > 0:
-            y = heapq.heappop(heap)[1]
-        else:
-            break
-        if settled[y]:
-            continue
-        settled[y] = True
-        for p in range(indptr[y], indptr[y + 1]):
-            x = np.int64(indices[p])
-            through = v[y] + max(0.0, c[x] - lambda_low - log_P[p])
-            if through < v[x]:
-                v[x] = through
-                heapq.heappush(heap, (through, x))
