@@ -130,7 +130,7 @@ def reduce_dense(A: Any, starts: Any, columns: Any, lower: Any) -> float:
             if share > 0.0:
                 for j in range(k + 1, n):
                     A[i, j] += share * A[k, j]
-    starts[n - 1 :] = at
+    starts[n - 1] = starts[n] = at
     return least
 
 
