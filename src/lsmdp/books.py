@@ -121,7 +121,8 @@ def _account(
     padded = columns.shape[1]
     v, after, share, total, change, first, second, p, pi = [np.zeros(padded) for _ in range(9)]
     now, next_, old, spare = np.zeros((4, padded)), np.zeros((4, padded)), np.zeros((4, padded)), np.empty((2, padded))
-    p[:n], pi[:n] = law, mu
+    for x in range(n):
+        p[x], pi[x] = law[x], mu[x]
     K = np.inf
     if anchor.size > 0:
         pad(anchor, v)
@@ -135,7 +136,8 @@ def _account(
         if anchor.size > 0:
             if debt >= INVERSION * n:
                 K, debt = _renew(rows, w, s, old, inverse), 0
-                anchor[:] = values[done]
+                for x in range(n):
+                    anchor[x] = values[done, x]
             found, cost = _approach(rows, least, w, s, old, inverse, K, pi, after, share)
             debt += cost
         else:

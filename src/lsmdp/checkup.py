@@ -19,7 +19,6 @@ from textwrap import wrap
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.sparse.csgraph import breadth_first_order
 
 from lsmdp import chain
 from lsmdp.arrays import CSR, ROW_SUM_TOLERANCE, Floats, Ints, row_sums
@@ -280,6 +279,8 @@ def _way_on(found: Checkup, lmdp: LMDP) -> Iterator[str]:
 
 def _whereabouts(lmdp: LMDP, outside: Ints) -> str:
     """Why states are outside the largest class."""
+    from scipy.sparse.csgraph import breadth_first_order  # a tenth of a second, which other chains need not wait for
+
     member = int(chain.largest_class(lmdp.P)[0])
     entered, left = np.zeros(lmdp.n, dtype=bool), np.zeros(lmdp.n, dtype=bool)
     entered[breadth_first_order(lmdp.P, member, return_predecessors=False)] = True

@@ -84,19 +84,23 @@ class Plan:
         """What a step with a factor costs, in the same unit: two triangles, a product, several passes over states."""
         return float(1.5 * self.stored + 3.0 * self.P.data.size)
 
+    @cached_property
+    def tallest(self) -> int:
+        """States that a block removes or touches, at most."""
+        return 0 if self.blocks is None else int((np.diff(self.blocks.first) + np.diff(self.blocks.starts)).max())
+
     @property
     def workspace(self) -> int:
-        """Numbers held besides the factors while they are made: two copies of the largest block, and the stack."""
+        """Bytes held besides the factors while they are made: blocks at work, the chain's weights, moves both ways."""
         if self.blocks is None:
             return 0
-        widest = int((np.diff(self.blocks.first) + np.diff(self.blocks.starts)).max())
-        return self.stack + 2 * widest * (widest + 1)
+        numbers = self.stack + self.tallest * (self.tallest + 1) + int(self.P.data.size) + 2 * self.order.size
+        return 8 * numbers + 2 * int(self.P.indptr.nbytes + self.P.indices.nbytes)
 
     @property
     def bytes(self) -> int:
-        """What two factors take while they are made, with the moves into each state (``incoming``)."""
-        moves = 2 * int(self.P.indptr.nbytes + self.P.indices.nbytes)
-        return BYTES * self.stored + 8 * self.workspace + moves
+        """What two factors take while they are made."""
+        return BYTES * self.stored + self.workspace
 
     @property
     def inverse(self) -> Indices:
@@ -141,7 +145,9 @@ def plan(P: CSR, limit: int | None = None) -> Plan:
     is counted, but never begun.
     """
     symmetric = _symmetric_pattern(P)
-    order = _dissect(symmetric.indptr, symmetric.indices, LEAF)
+    n = int(P.shape[0])
+    order, work, todo = (np.empty(size, dtype=np.int32) for size in (n, (5, n + 1), 4 * n + 4))
+    _dissect(symmetric.indptr, symmetric.indices, LEAF, order, work, todo)
     found = _analyse(P, symmetric, order, room() // BYTES if limit is None else limit)
     fits = limit is not None or found.bytes <= room()
     return found if fits else Plan(P, order, None, found.flops, None, 0)
@@ -161,8 +167,9 @@ def _symmetric_pattern(P: CSR) -> CSR:
 
 
 def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:
-    starts, columns = _lower_pattern(symmetric.indptr, symmetric.indices, order, _inverse(order))
-    parent, counts, entries = _count_fill(starts, columns, limit)
+    pattern, n = (symmetric.indptr, symmetric.indices), order.size
+    parent, seen, counts = np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.int32)
+    entries = _count_fill(*pattern, order, _inverse(order), limit, parent, seen, counts)
     flops = float(np.square(counts.astype(np.float64)).sum())
     if entries > limit:
         return Plan(P, order, None, flops, None, 0)
@@ -171,9 +178,39 @@ def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:
     tree = np.full_like(parent, -1)
     inner = parent[after] >= 0
     tree[inner] = _inverse(after)[parent[after][inner]]
-    first = _block_starts(tree, counts, SMALL, np.array(MERGED))
-    blocks, stack = _block_rows(symmetric.indptr, symmetric.indices, order, _inverse(order), first, tree)
-    return Plan(P, order, int(entries), flops, Blocks(first, *blocks), int(stack))
+    first = _merged(tree, counts)
+    blocks, stack = _blocks(pattern, order, first, tree, counts)
+    return Plan(P, order, int(entries), flops, blocks, stack)
+
+
+def _merged(tree: Indices, counts: Indices) -> Indices:
+    """Where blocks begin, and the end: small subtrees, equal patterns, and what may join its parent."""
+    alike = (tree[:-1] == np.arange(1, tree.size)) & (counts[:-1] == counts[1:] + 1)
+    joins = np.concatenate(([False], alike, [False]))
+    _join(tree, SMALL, np.ones_like(tree), joins)
+    starts = np.flatnonzero(~joins).astype(np.int32)
+    first = np.empty_like(starts)
+    return first[_merge(tree, counts, starts, np.array(MERGED), first) :]
+
+
+def _blocks(
+    pattern: tuple[Indices, Indices], order: Indices, first: Indices, tree: Indices, counts: Indices
+) -> tuple[Blocks, int]:
+    """The blocks, and the numbers on the stack at most. A block has the rows of its last state, whatever was merged."""
+    total, widths, heights = first.size - 1, np.diff(first).astype(np.int64), counts[first[1:] - 1].astype(np.int64)
+    starts = np.concatenate(([0], np.cumsum(heights)))
+    bases = np.concatenate(([0], np.cumsum(widths * (widths - 1) // 2 + widths * heights)))
+    above, numbers = tree[first[1:] - 1], np.repeat(np.arange(total, dtype=np.int32), widths)
+    parent = np.where(above >= 0, numbers[above], np.int32(-1))
+    rows, seen, waiting = (np.empty(size, dtype=np.int32) for size in (starts[-1], order.size, total))
+    seen[:] = -1
+    _block_rows(*pattern, order, _inverse(order), first, starts, parent, rows, seen, waiting)
+    ascending = sparse.csr_array((np.empty(rows.size, dtype=np.int8), rows, starts), shape=(total, order.size))
+    ascending.sort_indices()
+    kept = heights * (heights + 1)
+    taken = np.bincount(parent[parent >= 0], kept[parent >= 0], minlength=total)
+    stack = int(np.cumsum(kept - taken).max())
+    return Blocks(first, starts, ascending.indices.astype(np.uint32), bases, parent), stack
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -202,20 +239,17 @@ def _bfs(indptr: Any, indices: Any, part: Any, mark: Any, root: Any, queue: Any,
 
 
 @njit(cache=True, error_model="numpy")
-def _dissect(indptr: Any, indices: Any, leaf: Any) -> Any:
-    """Nested dissection: an order in which separators come after what they separate."""
-    n = indptr.size - 1
-    order = np.empty(n, dtype=np.int32)
+def _dissect(indptr: Any, indices: Any, leaf: int, order: Any, work: Any, todo: Any) -> None:
+    """Nested dissection: an order in which separators come after what they separate.
+
+    ``work`` and ``todo``, a stack of pairs (low, high), are written over.
+    """
+    n = order.size
+    part, level, queue, spare, sizes = work[0], work[1], work[2], work[3], work[4]
     for i in range(n):
-        order[i] = i
-    part = np.zeros(n, dtype=np.int32)
-    level = np.zeros(n, dtype=np.int32)
-    queue = np.empty(n, dtype=np.int32)
-    spare = np.empty(n, dtype=np.int32)
-    sizes = np.zeros(n + 1, dtype=np.int64)
-    todo = np.empty(4 * n + 4, dtype=np.int64)  # a stack of pairs (low, high)
+        order[i], part[i], level[i] = i, 0, 0
     todo[0], todo[1], depth = 0, n, 2
-    fresh = 1
+    fresh = np.int64(1)  # not a literal, for which all that takes it would be compiled twice
     while depth > 0:
         depth -= 2
         low, high = todo[depth], todo[depth + 1]
@@ -254,7 +288,6 @@ def _dissect(indptr: Any, indices: Any, leaf: Any) -> Any:
         todo[depth], todo[depth + 1] = low, low + left
         todo[depth + 2], todo[depth + 3] = low + left, low + left + right
         depth += 4
-    return order
 
 
 @njit(cache=True, error_model="numpy")
@@ -322,42 +355,16 @@ def _split(
 
 
 @njit(cache=True, error_model="numpy")
-def _lower_pattern(indptr: Any, indices: Any, order: Any, inverse: Any) -> Any:
-    """The strictly lower triangle of a symmetric pattern in a new order, as (starts, columns)."""
-    n = order.size
-    starts = np.zeros(n + 1, dtype=np.int32)
-    for i in range(n):
-        x = order[i]
-        count = 0
-        for p in range(indptr[x], indptr[x + 1]):
-            if inverse[indices[p]] < i:
-                count += 1
-        starts[i + 1] = starts[i] + count
-    columns = np.empty(starts[n], dtype=np.int32)
-    for i in range(n):
-        x = order[i]
-        at = starts[i]
-        for p in range(indptr[x], indptr[x + 1]):
-            k = inverse[indices[p]]
-            if k < i:
-                columns[at] = k
-                at += 1
-    return starts, columns
-
-
-@njit(cache=True, error_model="numpy")
-def _count_fill(starts: Any, columns: Any, limit: Any) -> Any:
+def _count_fill(
+    indptr: Any, indices: Any, order: Any, inverse: Any, limit: int, parent: Any, seen: Any, counts: Any
+) -> Any:
     """Elimination tree, entries a column of the factor, and their sum (or more than limit)."""
-    n = starts.size - 1
-    parent = np.full(n, -1, dtype=np.int32)
-    seen = np.full(n, -1, dtype=np.int32)
-    counts = np.zeros(n, dtype=np.int32)
     total = np.int64(0)
-    for i in range(n):
+    for i in range(order.size):
         seen[i] = i
-        for p in range(starts[i], starts[i + 1]):
-            k = columns[p]
-            while seen[k] != i:
+        for p in range(indptr[order[i]], indptr[order[i] + 1]):
+            k = inverse[indices[p]]
+            while k < i and seen[k] != i:
                 if parent[k] < 0:
                     parent[k] = i
                 counts[k] += 1
@@ -366,7 +373,7 @@ def _count_fill(starts: Any, columns: Any, limit: Any) -> Any:
                 k = parent[k]
         if total > limit:
             break
-    return parent, counts, total
+    return total
 
 
 @njit(cache=True, error_model="numpy")
@@ -401,32 +408,31 @@ def _postorder(parent: Any) -> Any:
 
 
 @njit(cache=True, error_model="numpy")
-def _block_starts(parent: Any, counts: Any, small: Any, merged: Any) -> Any:
-    """Where blocks begin: small subtrees and equal patterns, then, from the last one down, a block joins its parent."""
-    n = parent.size
-    size = np.ones(n, dtype=np.int32)  # of the subtree below
-    joins = np.zeros(n + 1, dtype=np.bool_)  # whether a state is in one block with the one before it
-    for k in range(n):
-        joins[k + 1] = k + 1 < n and parent[k] == k + 1 and counts[k] == counts[k + 1] + 1
+def _join(parent: Any, small: Any, size: Any, joins: Any) -> None:
+    """Let the states of a small subtree be one block; joins[k]: k is in one block with k - 1, size: ones."""
+    for k in range(parent.size):
         if parent[k] >= 0:
             size[parent[k]] += size[k]
-    for k in range(n):
+    for k in range(parent.size):
         if size[k] <= small and (parent[k] < 0 or size[parent[k]] > small):
             begin = k + 1 - size[k]
-            joins[begin], joins[begin + 1 : k + 1], joins[k + 1] = False, True, False
-    starts = np.flatnonzero(~joins).astype(np.int32)  # n is the last of them
-    total = starts.size - 1
-    out = np.empty(total + 1, dtype=np.int32)
-    out[total] = n
-    at = total  # out[at:] are the blocks so far, the last one first
+            for i in range(begin, k + 2):
+                joins[i] = begin < i <= k
+
+
+@njit(cache=True, error_model="numpy")
+def _merge(parent: Any, counts: Any, starts: Any, merged: Any, out: Any) -> Any:
+    """From the last block down, a block joins its parent if it may; out[at:] is where blocks begin, for this at."""
+    at = starts.size - 1
+    out[at] = starts[at]
     zeros, width, height = 0.0, 0, 0  # of the block at out[at]
-    for s in range(total - 1, -1, -1):
+    for s in range(starts.size - 2, -1, -1):
         begin, end = starts[s], starts[s + 1]
         own = end - begin
         tall, empty = own + counts[end - 1], 0.0
         for k in range(begin, end):
             empty += begin + tall - 1 - k - counts[k]
-        if at < total and parent[end - 1] == end:
+        if width > 0 and parent[end - 1] == end:
             joint = own + width
             more = zeros + empty + float(own) * (height - (tall - own))
             size = float(joint) * (own + height) - joint * (joint - 1.0) / 2
@@ -440,58 +446,39 @@ def _block_starts(parent: Any, counts: Any, small: Any, merged: Any) -> Any:
         at -= 1
         out[at] = begin
         zeros, width, height = empty, own, tall
-    return out[at:].copy()
+    return at
 
 
 @njit(cache=True, error_model="numpy")
-def _block_rows(indptr: Any, indices: Any, order: Any, inverse: Any, first: Any, tree: Any) -> Any:
-    """((starts, rows, bases, parent) of the blocks, numbers on the stack at most)."""
-    n, total = order.size, first.size - 1
-    block = np.empty(n, dtype=np.int32)
-    for s in range(total):
-        for k in range(first[s], first[s + 1]):
-            block[k] = s
-    parent = np.full(total, -1, dtype=np.int32)
-    child = np.full(total, -1, dtype=np.int32)
-    sibling = np.full(total, -1, dtype=np.int32)
-    for s in range(total - 1, -1, -1):
-        above = tree[first[s + 1] - 1]
-        if above >= 0:
-            parent[s] = block[above]
-            sibling[s] = child[parent[s]]
-            child[parent[s]] = s
-    starts = np.zeros(total + 1, dtype=np.int64)
-    bases = np.zeros(total + 1, dtype=np.int64)
-    rows = np.empty(4 * n + 64, dtype=np.uint32)
-    seen = np.full(n, -1, dtype=np.int32)
-    found = np.empty(n, dtype=np.uint32)
-    waiting, most = np.int64(0), np.int64(0)
-    for s in range(total):
-        count, end = 0, first[s + 1]
+def _block_rows(
+    indptr: Any,
+    indices: Any,
+    order: Any,
+    inverse: Any,
+    first: Any,
+    starts: Any,
+    parent: Any,
+    rows: Any,
+    seen: Any,
+    waiting: Any,
+) -> None:
+    """The later states that each block touches, in any order: by its own moves, or because a child does."""
+    depth = 0  # blocks that wait for their parents
+    for s in range(first.size - 1):
+        at, end = starts[s], first[s + 1]
         for k in range(first[s], end):
-            x = order[k]
-            for p in range(indptr[x], indptr[x + 1]):
+            for p in range(indptr[order[k]], indptr[order[k] + 1]):
                 j = inverse[indices[p]]
                 if j >= end and seen[j] != s:
-                    seen[j] = s
-                    found[count] = j
-                    count += 1
-        c = child[s]
-        while c >= 0:
-            for p in range(starts[c], starts[c + 1]):
+                    seen[j], rows[at] = s, j
+                    at += 1
+        while depth > 0 and parent[waiting[depth - 1]] == s:
+            depth -= 1
+            for p in range(starts[waiting[depth]], starts[waiting[depth] + 1]):
                 j = rows[p]
                 if j >= end and seen[j] != s:
-                    seen[j] = s
-                    found[count] = j
-                    count += 1
-            waiting -= (starts[c + 1] - starts[c]) * (starts[c + 1] - starts[c] + 1)
-            c = sibling[c]
-        starts[s + 1] = starts[s] + count
-        while rows.size < starts[s + 1]:
-            rows = np.concatenate((rows, np.empty_like(rows)))
-        rows[starts[s] : starts[s + 1]] = np.sort(found[:count])
-        width = np.int64(end - first[s])
-        bases[s + 1] = bases[s] + width * (width - 1) // 2 + width * count
-        waiting += np.int64(count) * (count + 1)
-        most = max(most, waiting)
-    return (starts, rows[: starts[total]].copy(), bases, parent), most
+                    seen[j], rows[at] = s, j
+                    at += 1
+        if parent[s] >= 0:
+            waiting[depth] = s
+            depth += 1

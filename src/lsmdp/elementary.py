@@ -33,15 +33,10 @@ TWO_52 = np.uint64(0x4330000000000000)  # the bits of 2^52; with an integer belo
 @njit(cache=True, error_model="numpy")
 def extremes(x: Any) -> tuple[float, float]:
     """min and max; a nan may show in neither."""
-    a = b = c = d = np.inf
-    e = f = g = h = -np.inf
-    fours = x.size // 4 * 4
-    for i in range(0, fours, 4):
-        a, b, c, d = min(a, x[i]), min(b, x[i + 1]), min(c, x[i + 2]), min(d, x[i + 3])
-        e, f, g, h = max(e, x[i]), max(f, x[i + 1]), max(g, x[i + 2]), max(h, x[i + 3])
-    for i in range(fours, x.size):
-        a, e = min(a, x[i]), max(e, x[i])
-    return min(min(a, b), min(c, d)), max(max(e, f), max(g, h))
+    least, most = np.inf, -np.inf
+    for i in range(x.size):
+        least, most = min(least, x[i]), max(most, x[i])
+    return least, most
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})

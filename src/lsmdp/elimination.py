@@ -135,24 +135,14 @@ def eliminate(
     bases = panels.offsets(blocks) if single else np.empty(0, dtype=np.int64)
     lower = np.empty(bases[-1], dtype=np.float32) if single else np.empty(plan.stored)
     upper = lower if symmetric else np.empty_like(lower)
+    none = np.empty(0, dtype=np.float64 if single else np.float32)
+    shares = (none, none, lower, upper) if single else (lower, upper, none, none)
     pivots = np.empty(n)
     rates = np.zeros(n) if killing is None else killing[plan.order]
-    stuck = _factor(
-        P.indptr,
-        P.indices,
-        read_only(weights.view()),
-        *incoming,
-        plan.order,
-        plan.inverse,
-        blocks,
-        rates,
-        np.empty(plan.stack),
-        symmetric,
-        bases,
-        lower,
-        upper,
-        pivots,
-    )
+    moves = (P.indptr, P.indices, read_only(weights.view()), *incoming)
+    work = (np.empty(plan.tallest * (plan.tallest + 1)), np.empty((2, n), dtype=np.int32), np.empty(plan.stack))
+    given = (*moves, plan.order, plan.inverse, blocks, rates, *work, symmetric, *shares, bases, pivots)
+    stuck = _factor(*given)
     if stuck >= 0:
         state = int(plan.order[stuck])
         raise ConvergenceError(f"state {state} cannot leave the states that were removed before it (underflow).")
@@ -183,29 +173,31 @@ def _factor(
     inverse: Any,
     blocks: Any,
     killing: Any,
+    space: Any,
+    places: Any,
     stack: Any,
     symmetric: Any,
-    bases: Any,
     lower: Any,
     upper: Any,
+    single_lower: Any,
+    single_upper: Any,
+    bases: Any,
     pivots: Any,
 ) -> Any:
-    """Block by block: gather what is left among its states, remove its own, keep the rest for the parent."""
-    n, total = order.size, blocks.first.size - 1
-    tallest = 0
-    for s in range(total):
-        height = blocks.first[s + 1] - blocks.first[s] + blocks.starts[s + 1] - blocks.starts[s]
-        tallest = max(tallest, height)
-    space = np.empty(tallest * (tallest + 1))
-    place = np.empty(n, dtype=np.int64)  # of a state within the present block
-    done = np.empty(total, dtype=np.int64)  # blocks that wait on the stack
-    waiting, top = 0, np.int64(0)
-    for s in range(total):
+    """Block by block: gather what is left among its states, remove its own, keep the rest for the parent.
+
+    The shares go where there is room for them, in single precision as panels. With a signature for each precision, all
+    of this, which takes longer to compile than anything else, would be compiled twice.
+    """
+    place, done = places[0], places[1]  # of a state within the present block; blocks that wait on the stack
+    n, waiting, top = order.size, 0, 0
+    for s in range(blocks.first.size - 1):
         begin, end = blocks.first[s], blocks.first[s + 1]
         rows = blocks.rows[blocks.starts[s] : blocks.starts[s + 1]]
         width, height = end - begin, end - begin + rows.size
         front = space[: height * (height + 1)].reshape((height, height + 1))
-        front[:] = 0.0
+        for i in range(height * (height + 1)):
+            space[i] = 0.0
         for k in range(begin, end):
             place[k] = k - begin
         for i in range(rows.size):
@@ -226,29 +218,29 @@ def _factor(
             c = done[waiting]
             below = blocks.rows[blocks.starts[c] : blocks.starts[c + 1]]
             top -= below.size * (below.size + 1)
-            left = stack[top : top + below.size * (below.size + 1)].reshape((below.size, below.size + 1))
             for a in range(below.size):
-                i = place[below[a]]
+                i, row = place[below[a]], stack[top + a * (below.size + 1) :]
                 for b in range(a if symmetric else 0, below.size):
-                    front[i, place[below[b]]] += left[a, b]
-                front[i, height] += left[a, below.size]
+                    front[i, place[below[b]]] += row[b]
+                front[i, height] += row[below.size]
         stuck = _remove(front, width, symmetric, pivots[begin:end])
         if stuck >= 0 and (stuck < width - 1 or end < n):
             return begin + stuck
         if blocks.parent[s] >= 0:
-            left = stack[top : top + rows.size * (rows.size + 1)].reshape((rows.size, rows.size + 1))
-            left[:] = front[width:, width:]
-            top += rows.size * (rows.size + 1)
+            for i in range(width, height):
+                for j in range(width, height + 1):
+                    stack[top] = front[i, j]
+                    top += 1
             done[waiting] = s
             waiting += 1
         if bases.size > 0:
-            panels.keep(front, width, bases[s], symmetric, pivots[begin:end], lower, upper)
+            panels.keep(front, width, bases[s], symmetric, pivots[begin:end], single_lower, single_upper)
         else:
-            _keep(front, width, blocks.bases[s], symmetric, lower, upper)
+            _shares(front, width, symmetric, pivots[begin:end], blocks.bases[s], lower, upper)
     return -1
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
 def _remove(front: Any, width: Any, symmetric: Any, pivots: Any) -> Any:
     """Remove the first ``width`` states; their columns become shares. The last stuck one (pivot 0), or -1.
 
@@ -327,32 +319,20 @@ def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
             i += 1
 
 
-@njit(cache=True, error_model="numpy")
-def _keep(front: Any, width: Any, base: Any, symmetric: Any, lower: Any, upper: Any) -> None:
-    """Write the shares of one block: its triangle, then its rectangle."""
-    height = front.shape[0]
-    at = base
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
+def _shares(front: Any, width: Any, symmetric: Any, pivots: Any, at: Any, lower: Any, upper: Any) -> None:
+    """The shares of one block: its triangle, then its rectangle."""
+    height, rectangle = front.shape[0], at + width * (width - 1) // 2
     for k in range(width):
         for i in range(k + 1, width):
             lower[at] = front[i, k]
+            if not symmetric:
+                upper[at] = front[k, i] / pivots[k]
             at += 1
-    for k in range(width):
         for i in range(width, height):
-            lower[at] = front[i, k]
-            at += 1
-    if symmetric:
-        return
-    at = base
-    rectangle = base + width * (width - 1) // 2
-    for k in range(width):
-        pivot = 0.0
-        for j in range(k + 1, height + 1):
-            pivot += front[k, j]
-        for j in range(k + 1, width):
-            upper[at] = front[k, j] / pivot
-            at += 1
-        for j in range(width, height):
-            upper[rectangle] = front[k, j] / pivot
+            lower[rectangle] = front[i, k]
+            if not symmetric:
+                upper[rectangle] = front[k, i] / pivots[k]
             rectangle += 1
 
 

@@ -29,7 +29,6 @@ which matters only where P itself has such entries (and is computed without such
 
 from __future__ import annotations
 
-import heapq
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -176,20 +175,9 @@ def power_walk(arrays: Arrays, g: Floats, z: Floats, target: float, max_steps: i
     return Walk(*_power_walk(*arrays, g, z, spare, second, target, max_steps, averaging, BLOCK, SMALLEST))
 
 
-def lower_to_paths(PT: CSR, log_P: Floats, c: Floats, lambda_low: float, v: Floats) -> Floats:
-    """The largest function below v with f(x) <= f(y) + max(0, c(x) - lambda_low - log P(x,y)) for every move.
-
-    ``PT`` is the transpose of P as CSR and ``log_P`` the logarithms of its entries. One run of Dijkstra's algorithm.
-    """
-    out = v.copy()
-    indptr, indices, _ = rows(PT)
-    _lower_to_paths(indptr, indices, log_P, frozen(c), lambda_low, np.argsort(v), out)
-    return out
-
-
 @njit(cache=True, error_model="numpy")
 def enclose(
-    c: float, step: float, s: float, surprise: float, temperature: float, entries: Any, eps: float
+    c: float, step: float, s: float, surprise: float, temperature: float, entries: float, eps: float
 ) -> tuple[float, float]:
     """One entry of r and the bound on its rounding; step = m - v(x), surprise = -log s."""
     base = step + temperature * surprise
@@ -220,7 +208,7 @@ def logs_of(s: Any, logs: Any, spare: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy")  # no fused products: what calls it would decide on the bits
-def flat_sums(indptr: Any, indices: Any, data: Any, w: Any, start: int, size: int, s: Any) -> None:
+def flat_sums(indptr: Any, indices: Any, data: Any, w: Any, start: Any, size: int, s: Any) -> None:
     """s = (P w)(start + k) for k < size, in the precision of s."""
     ends, zero = indptr[start : start + size + 1], s.dtype.type(0.0)
     p = np.uint64(ends[0])
@@ -264,7 +252,7 @@ def block_bounds(
     """Bounds on r(x) for a block of rows; a v or a c beyond floats proves nothing."""
     bad = 0
     for k in range(v.size):
-        entries = np.int32(ends[k + 1] - ends[k])
+        entries = np.float64(np.int32(ends[k + 1] - ends[k]))
         value, error = enclose(c[k], m[k] - v[k], s[k], -logs[k], temperature, entries, eps)
         lower[k], upper[k] = value - error, value + error
         bad += not upper[k] - lower[k] < np.inf
@@ -290,8 +278,10 @@ def _residual(
 ) -> tuple[float, float]:
     """Bounds on Bv - v, and whatever there is room for: itself, s, and log s for m = low."""
     lo, hi = np.inf, -np.inf
-    m, s, logs, spare = np.full(ROWS, low), np.ones(ROWS), np.empty(ROWS), np.empty((2, ROWS))
-    lower, upper = np.empty(ROWS), np.empty(ROWS)
+    space = np.empty((8, ROWS))
+    m, s, logs, cost, lower, upper, spare = space[0], space[1], space[2], space[3], space[4], space[5], space[6:]
+    for k in range(ROWS):
+        m[k], s[k] = low, 1.0
     for start in range(first, last, ROWS):  # sums first: a logarithm in between would make the next row's reads wait
         size = min(ROWS, last - start)
         end = start + size
@@ -299,15 +289,19 @@ def _residual(
         logs_of(s, logs, spare)
         here = v[start:end]
         if c.size > 0:
+            for k in range(size):
+                cost[k] = c[start + k]
             ends = indptr[start : end + 1]
-            least, most = block_bounds(ends, c[start:end], here, m, s, logs, temperature, eps, lower, upper)
+            least, most = block_bounds(ends, cost, here, m, s, logs, temperature, eps, lower, upper)
             lo, hi = min(lo, least), max(hi, most)
         if r.size > 0:
-            out, cost = r[start:end], c[start:end]
+            out = r[start:end]
             for k in range(size):
                 out[k] = cost[k] + ((m[k] - here[k]) - temperature * logs[k])
         if all_s.size > 0:
-            all_s[start:end] = s[:size]
+            out = all_s[start:end]
+            for k in range(size):
+                out[k] = s[k]
         if all_logs.size > 0:
             out = all_logs[start:end]
             for k in range(size):
@@ -463,30 +457,3 @@ def _power_walk(
                 averaging = averaging or gap > gap_before / 2
             gap_before, since = gap, 0
     return steps, gap, rate, averaging
-
-
-@njit(cache=True, error_model="numpy")
-def _lower_to_paths(indptr: Any, indices: Any, log_P: Any, c: Any, lambda_low: float, ascending: Any, v: Any) -> None:
-    """Settle states in ascending order of value: those never lowered from the sorted list, the others from a heap."""
-    settled = np.zeros(v.size, dtype=np.bool_)
-    heap = [(0.0, np.int64(0))]
-    heap.pop()
-    at = 0
-    while True:
-        while at < v.size and settled[ascending[at]]:
-            at += 1
-        if at < v.size and (len(heap) == 0 or v[ascending[at]] <= heap[0][0]):
-            y = np.int64(ascending[at])
-        elif len(heap) > 0:
-            y = heapq.heappop(heap)[1]
-        else:
-            break
-        if settled[y]:
-            continue
-        settled[y] = True
-        for p in range(indptr[y], indptr[y + 1]):
-            x = np.int64(indices[p])
-            through = v[y] + max(0.0, c[x] - lambda_low - log_P[p])
-            if through < v[x]:
-                v[x] = through
-                heapq.heappush(heap, (through, x))

@@ -89,7 +89,7 @@ def balanced_law(of: Flow, rho: Floats) -> Floats:
 def _costs(
     indptr: Any, indices: Any, data: Any, weighted: Any, s: Any, logs: Any, kl: Any, first: int, last: int
 ) -> None:
-    sums = np.ones(ROWS)
+    sums = np.empty(ROWS)
     for start in range(first, last, ROWS):
         size = min(ROWS, last - start)
         flat_sums(indptr, indices, data, weighted, start, size, sums)
@@ -142,8 +142,10 @@ def _divergence(
     first: int,
     last: int,
 ) -> float:
-    largest, ratio, shift, spare = 0.0, np.ones(ROWS), np.empty(ROWS), np.empty((2, ROWS))
+    largest, ratio, shift, spare = 0.0, np.empty(ROWS), np.empty(ROWS), np.empty((2, ROWS))
     weights, moves = np.empty(ROWS), np.empty(ROWS)
+    for k in range(ROWS):
+        ratio[k] = 1.0
     for start in range(first, last, ROWS):
         size = min(ROWS, last - start)
         ends, here, there = indptr[start : start + size + 1], s[start : start + size], other_s[start : start + size]
@@ -172,7 +174,7 @@ def _divergence(
     return largest
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
 def _weigh(weights: Any, moves: Any, reach: float) -> None:
     """(q, y) becomes (q (e^y - 1 - y), q |e^y - 1|), by the series where all |y| <= reach allow it."""
     if reach < SERIES:

@@ -19,8 +19,6 @@ import numpy.typing as npt
 from rich import box
 from rich.color import Color
 from rich.console import Console, Group
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
@@ -235,6 +233,9 @@ class Progress:
     """Watches a game: a bar on a terminal, a line every few seconds elsewhere, on stderr."""
 
     def __init__(self, quiet: bool) -> None:
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
         self._console = Console(stderr=True, highlight=False, quiet=quiet)
         plain = quiet or not self._console.is_terminal
         columns = (BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(compact=True))

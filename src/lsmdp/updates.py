@@ -96,14 +96,17 @@ def _first(
     last: int,
 ) -> tuple[float, float, float, float]:
     lo, hi, least, most = np.inf, -np.inf, np.inf, -np.inf
-    m, s, logs, spare = np.full(ROWS, low), np.ones(ROWS), np.empty(ROWS), np.empty((2, ROWS))
-    mean, lower, upper = np.empty(ROWS), np.empty(ROWS), np.empty(ROWS)
+    space = np.empty((8, ROWS))
+    m, s, logs, mean, lower, upper, spare = space[0], space[1], space[2], space[3], space[4], space[5], space[6:]
+    for k in range(ROWS):
+        m[k], s[k] = low, 1.0
     earlier = max(t - 1, 1)
     for start in range(first, last, ROWS):
         size = min(ROWS, last - start)
         end = start + size
         if all_s.size > 0:
-            s[:size], logs[:size] = all_s[start:end], all_logs[start:end]
+            for k in range(size):
+                s[k], logs[k] = all_s[start + k], all_logs[start + k]
         else:
             block_sums(indptr, indices, data, v, w, temperature, start, size, m, s)
             logs_of(s, logs, spare)
@@ -143,7 +146,10 @@ def _again(
     last: int,
 ) -> tuple[float, float]:
     least, most = np.inf, -np.inf
-    m, s, logs, spare = np.full(ROWS, low), np.ones(ROWS), np.empty(ROWS), np.empty((2, ROWS))
+    space = np.empty((5, ROWS))
+    m, s, logs, spare = space[0], space[1], space[2], space[3:]
+    for k in range(ROWS):
+        m[k], s[k] = low, 1.0
     share = 0.5 if average else 1.0
     for start in range(first, last, ROWS):
         size = min(ROWS, last - start)

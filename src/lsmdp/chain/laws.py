@@ -58,7 +58,9 @@ def reversible_law(P: CSR) -> Floats | None:
     transpose = P.T.tocsr()
     if not np.array_equal(transpose.indices, P.indices):
         return None
-    m, e, balanced = loops.balance(P.indptr, P.indices, P.data, transpose.data, BALANCE_TOLERANCE)
+    n = P.shape[0]
+    m, e, queue = np.zeros(n), np.zeros(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    balanced = loops.balance(P.indptr, P.indices, P.data, transpose.data, BALANCE_TOLERANCE, m, e, queue)
     return _law(m, e) if balanced else None
 
 

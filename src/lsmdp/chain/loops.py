@@ -18,6 +18,46 @@ from numba import njit
 ONE = np.uint64(1)
 
 
+@njit(cache=True, error_model="numpy")
+def strong_classes(indptr: Any, indices: Any, member: Any, work: Any) -> int:
+    """member[x] = the strongly connected class of x; how many there are (Tarjan, 1972). Uses up work, 5 x n."""
+    number, low, stack, path, at = work[0], work[1], work[2], work[3], work[4]
+    for x in range(member.size):
+        member[x], number[x] = -1, 0
+    classes, count, waiting = 0, 0, 0
+    for root in range(member.size):
+        depth = 0  # of the path from the root
+        if number[root] == 0:
+            path[0], depth = root, 1
+        while depth > 0:
+            x = path[depth - 1]
+            if number[x] == 0:  # met for the first time
+                count += 1
+                number[x] = low[x] = count
+                at[x], stack[waiting] = indptr[x], x
+                waiting += 1
+            deeper = False
+            while at[x] < indptr[x + 1] and not deeper:
+                y = indices[at[x]]
+                deeper = number[y] == 0
+                if deeper:
+                    path[depth] = y
+                    depth += 1
+                else:
+                    if member[y] < 0:  # on the stack: reached from x, and leads to x or before
+                        low[x] = min(low[x], low[y])
+                    at[x] += 1
+            if deeper:
+                continue
+            depth -= 1
+            if low[x] == number[x]:
+                while member[x] < 0:
+                    waiting -= 1
+                    member[stack[waiting]] = classes
+                classes += 1
+    return classes
+
+
 @njit(cache=True)
 def cycle_gcd(indptr: Any, indices: Any) -> int:
     """gcd of level(x) + 1 - level(y) over the moves x -> y, levels by breadth-first search from state 0."""
@@ -41,26 +81,22 @@ def cycle_gcd(indptr: Any, indices: Any) -> int:
     return divisor
 
 
-@njit(cache=True)
-def balance(indptr: Any, indices: Any, there: Any, back: Any, tolerance: float) -> Any:
-    """The law that balances every move x -> y with y -> x, scaled, and whether there is one.
+@njit(cache=True, error_model="numpy")
+def balance(indptr: Any, indices: Any, there: Any, back: Any, tolerance: float, m: Any, e: Any, queue: Any) -> bool:
+    """The law that balances every move x -> y with y -> x, scaled, in m and e (0 at first), and whether there is one.
 
     ``there[p]`` and ``back[p]`` are P(x, y) and P(y, x) for the p-th move; ratios multiply along a search tree.
     """
-    n = indptr.size - 1
-    m = np.zeros(n)
-    e = np.zeros(n, dtype=np.int64)
-    queue = np.empty(n, dtype=np.int64)
     queue[0] = 0
     m[0], tail = 0.5, 1
-    for head in range(n):
+    for head in range(m.size):
         if head == tail:
-            return m, e, False
+            return False
         x = queue[head]
         for p in range(indptr[x], indptr[x + 1]):
             y = indices[p]
             if there[p] == 0.0 or back[p] == 0.0:  # underflow in a policy
-                return m, e, False
+                return False
             mt, et = math.frexp(there[p])
             mb, eb = math.frexp(back[p])
             if m[y] == 0.0:
@@ -70,9 +106,9 @@ def balance(indptr: Any, indices: Any, there: Any, back: Any, tolerance: float) 
                 tail += 1
             else:
                 shift = e[y] + eb - e[x] - et
-                if abs(shift) > 2 or abs(m[y] * mb / (m[x] * mt) * 2.0**shift - 1.0) > tolerance:
-                    return m, e, False
-    return m, e, True
+                if abs(shift) > 2 or abs(math.ldexp(m[y] * mb / (m[x] * mt), shift) - 1.0) > tolerance:
+                    return False
+    return True
 
 
 @njit(cache=True)
@@ -94,7 +130,7 @@ def reduce_dense(A: Any, starts: Any, columns: Any, lower: Any) -> float:
             if share > 0.0:
                 for j in range(k + 1, n):
                     A[i, j] += share * A[k, j]
-    starts[n - 1 :] = at
+    starts[n - 1] = starts[n] = at
     return least
 
 

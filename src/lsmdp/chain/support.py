@@ -8,17 +8,16 @@ its length, and each of them is the difference of the lengths of two walks from 
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csgraph
 
-from lsmdp.arrays import CSR, Ints
+from lsmdp.arrays import CSR, Ints, frozen
 from lsmdp.chain import loops
 from lsmdp.errors import AssumptionError
 
 
 def strong_classes(P: CSR) -> tuple[int, Ints]:
     """Number of strongly connected classes, and the class of each state; for any non-negative weights."""
-    count, member = csgraph.connected_components(P, directed=True, connection="strong")
-    return int(count), np.asarray(member, dtype=np.int64)
+    member, work = np.empty(P.shape[0], dtype=np.int64), np.empty((5, P.shape[0]), dtype=P.indptr.dtype)
+    return loops.strong_classes(frozen(P.indptr), frozen(P.indices), member, work), member
 
 
 def largest_class(P: CSR) -> Ints:

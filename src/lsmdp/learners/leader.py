@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lsmdp import small
 from lsmdp.arrays import Floats, Ints
@@ -90,7 +89,6 @@ def first_lead(lmdp: LMDP) -> tuple[Any, ...]:
     return (*passive_lead(lmdp), kept, 0)
 
 
-@njit(cache=True)
 def narrowing(tolerance: float, t: Any) -> Any:
     """The gap that a leader found after t rounds must have; it is played in round t + 1 (ftl.py says why)."""
     return np.minimum(tolerance, 0.1 / (t + 1))

@@ -247,11 +247,11 @@ def _round(
 ) -> tuple[float, float, int]:
     """Bounds for what v becomes, and the steps to it; ``usual`` is the least number that rounds take (0: not known)."""
     law, rows, blocks, bases, lower, upper, pivots = made
-    goal = 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
+    n, goal = v.size, 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
     three, V, R = space
-    a, r, d = three[0], three[1], three[2]
-    shares = np.zeros(PAIRS)
-    a[:] = 0.0
+    a, r, d, shares = three[0], three[1], three[2], np.empty(PAIRS)
+    for x in range(n):
+        a[x] = 0.0
     lo, hi = -np.inf, np.inf
     if unseen:
         lo, hi = _judge(P, cost, v, T, z, logs)
@@ -263,13 +263,15 @@ def _round(
         _project(r, R, min(steps, PAIRS), shares, d)
         _load(law, rows, d)
         forward(blocks, bases, lower, d)
-        d /= pivots
+        for x in range(n):
+            d[x] /= pivots[x]
         backward(blocks, bases, upper, d, np.inf)
         low, longest = _add(V, min(steps, PAIRS), shares, d)
         if not longest < np.inf:
             return -np.inf, np.inf, steps
         if longest > LONGEST:
-            d *= LONGEST / longest
+            for x in range(n):
+                d[x] *= LONGEST / longest
             low *= LONGEST / longest
         at = steps % PAIRS
         _take(v, T, r, d, V[at], R[at])
@@ -278,7 +280,8 @@ def _round(
         last = span
         if judged:
             lo, hi = _judge(P, cost, v, T, z, logs)
-            a[:] = 0.0
+            for x in range(n):
+                a[x] = 0.0
             span = _residual(cost, T, logs, r)
         else:
             lo, hi = -np.inf, np.inf
@@ -324,7 +327,7 @@ def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any) -> tuple[floa
         smallest, largest = extremes(values[:rows])
         lower, upper = min(lower, smallest), max(upper, largest)
     cheapest, dearest = extremes(cost)
-    _, error = kernels.enclose(max(-cheapest, dearest), high - low, least, -np.log(least), T, most, EPS)
+    _, error = kernels.enclose(max(-cheapest, dearest), high - low, least, -np.log(least), T, float(most), EPS)
     if not upper - lower + error < np.inf:
         return -np.inf, np.inf
     return lower - error, upper + error
@@ -400,7 +403,8 @@ def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any) -> float:
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def _project(r: Any, R: Any, pairs: int, shares: Any, d: Any) -> None:
     """d = r lowered along the pairs."""
-    d[:] = r
+    for x in range(r.size):
+        d[x] = r[x]
     for j in range(pairs):
         one, share = R[j], 0.0
         for x in range(r.size):
@@ -471,7 +475,7 @@ def _remember(r: Any, R: Any, V: Any, steps: int) -> None:
 def _move(z: Any, d: Any, low: float, longest: float) -> None:
     """z <- z e^{-d} up to a factor, d is used up; eight terms of the series are exact to rounding up to 0.03."""
     if longest > 0.03:
-        out, spare = np.empty(ROWS), np.empty((1, ROWS))
+        out, spare = np.empty(ROWS), np.empty((2, ROWS))
         for start in range(0, z.size, ROWS):
             end = min(start + ROWS, z.size)
             for x in range(start, end):

@@ -144,7 +144,7 @@ def factor_bytes(lmdp: LMDP) -> int:
     """Bytes of the factors that are kept with a model, with the room that it took to make the last one."""
     kept = [made.factors for _, made in _kept.get(lmdp, ()) if made is not None]
     shares = {id(array): array.nbytes for each in kept for array in (each.lower, each.upper, each.pivots)}
-    return sum(shares.values()) + (8 * lmdp.elimination_plan.workspace if kept else 0)
+    return sum(shares.values()) + (lmdp.elimination_plan.workspace if kept else 0)
 
 
 def _without_factor(

@@ -133,8 +133,8 @@ def _sweeps(
     x, e = np.empty_like(r), np.empty_like(r)
     if not _prepare(diagonal, c, v, w, s, logs, temperature, low, u, r, gain, pull, x):
         return np.inf, 0, 1.0
-    least, most = extremes(r)
-    first = span = before = float(most - least)
+    least, most = _extremes(r)
+    first = span = before = float(most) - float(least)
     rate, shift, steps, stalled, at_split = 1.0, 0.0, 0, 0, np.inf
     goal = max(goal, max(CURVED * span * span, DIGITS * span))
     while span * rate > goal and steps < limit and span <= LOST * first:
@@ -150,9 +150,9 @@ def _sweeps(
         stalled = stalled + 1 if stalled < 0 or rate > STALLED else 0
     for i in range(n):
         u[i] += x[i] / w[i]
-    least, _ = extremes(u)
+    lowest, _ = extremes(u)
     for i in range(n):
-        u[i] -= least
+        u[i] -= lowest
     return span * rate, steps, rate
 
 
@@ -230,7 +230,7 @@ def _sweep(
     return least, most, total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
 def _split(
     indptr: Any, indices: Any, data: Any, r: Any, shift: Any, gain: Any, pull: Any, x: Any, e: Any, w: Any
 ) -> float:
@@ -238,8 +238,11 @@ def _split(
     for i in range(x.size):
         e[i] *= gain[i] / w[i]
     block, count = _levels(e)
-    lift = np.zeros((count, count + 1))
-    kernels.flat_sums(indptr, indices, data, x, 0, x.size, e)
+    lift = np.empty((count, count + 1))
+    for here in range(count):
+        for there in range(count + 1):
+            lift[here, there] = 0.0
+    kernels.flat_sums(indptr, indices, data, x, np.int64(0), x.size, e)
     for i in range(x.size):
         here = block[i]
         lift[here, 0] += 1.0
@@ -260,11 +263,11 @@ def _split(
     return float(lift[0, count])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
 def _levels(moved: Any) -> tuple[Any, int]:
     """The level at which each state moved, and how many levels there are; two halves where none stand out."""
-    least, most = extremes(moved)
-    scale = BINS / (most - least)
+    least, most = _extremes(moved)
+    scale = BINS / (float(most) - float(least))
     bins, level, count = np.empty(moved.size, np.uint8), np.zeros(BINS, np.uint8), 0
     for i in range(moved.size):
         bins[i] = min(int((moved[i] - least) * scale), BINS - 1)
@@ -284,7 +287,7 @@ def _levels(moved: Any) -> tuple[Any, int]:
     return bins, count
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
 def _eliminated(system: Any) -> bool:
     """The solution of a few equations in the last column; False where there is none."""
     n = len(system)

@@ -314,4 +314,6 @@ def _count_moves(indptr: Any, indices: Any, data: Any, temperature: float, value
                 mass = p[x] / s * data[e] * weight  # eq:optQ
                 moves[e] += mass
                 after[indices[e]] += mass
-        p[:] = after / after.sum()
+        total = after.sum()
+        for x in range(p.size):
+            p[x] = after[x] / total

@@ -203,8 +203,9 @@ def _follow(indptr: Any, indices: Any, data: Any, control: Any, block: Any, p: A
     """paid[0, t] = p_t.c_t and paid[1, t] = p_t.control, with p_{t+1} = p_t Q; p ends as the law after the block."""
     after = np.empty_like(p)
     for t in range(block.shape[0]):
-        state_cost, control_cost = 0.0, 0.0
-        after[:] = 0.0
+        state_cost, control_cost, total = 0.0, 0.0, 0.0
+        for x in range(p.size):
+            after[x] = 0.0
         for x in range(p.size):
             if p[x] == 0.0:
                 continue
@@ -214,4 +215,7 @@ def _follow(indptr: Any, indices: Any, data: Any, control: Any, block: Any, p: A
                 after[indices[e]] += p[x] * data[e]
         paid[0, t] = state_cost
         paid[1, t] = control_cost
-        p[:] = after / after.sum()
+        for x in range(p.size):
+            total += after[x]
+        for x in range(p.size):
+            p[x] = after[x] / total

@@ -166,4 +166,6 @@ def _slopes_back(indptr: Any, indices: Any, data: Any, control: Any, costs: Any,
                 slopes[e] += laws[t, x] * j
                 mean += data[e] * j
             before[x] = costs[t, x] + control[x] + mean
-        J[:] = before - before.min()
+        least = before.min()
+        for x in range(J.size):
+            J[x] = before[x] - least

@@ -1,0 +1,152 @@
+"""What a start has to load and to compile: both are counted here, since times depend on the machine."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import lsmdp
+
+SOURCES = sorted(Path(lsmdp.__file__).parent.rglob("*.py"))
+
+# What a solve or a check of a usual model has no use for. numba itself brings scipy.linalg.
+HEAVY = {
+    "asyncio",
+    "dask",
+    "gymnasium",
+    "matplotlib",
+    "multiprocessing.pool",
+    "networkx",
+    "pandas",
+    "pyarrow",
+    "rich.progress",
+    "scipy.optimize",
+    "scipy.signal",
+    "scipy.sparse.csgraph",
+    "scipy.sparse.linalg",
+    "scipy.stats",
+}
+
+# Entries from Python into compiled code are counted where numba looks for the code of a new signature.
+SESSION = """
+import json
+from collections import Counter
+
+import numpy as np
+from numba.core.dispatcher import _DispatcherBase
+
+import lsmdp
+from lsmdp.elementary import extremes
+
+signatures = Counter()
+find = _DispatcherBase._compile_for_args
+
+
+def counted(self, *arguments, **keywords):
+    signatures[f"{self.py_func.__module__}.{self.py_func.__name__}"] += 1
+    return find(self, *arguments, **keywords)
+
+
+_DispatcherBase._compile_for_args = counted
+learners = [lsmdp.FollowTheLeader(), lsmdp.TrackTheLeader(), lsmdp.Passive()]
+small = lsmdp.grid(4, 4), lsmdp.random_graph(9, 9, seed=2)
+for lmdp in (lsmdp.grid(18, 18), lsmdp.random_graph(300, 4, seed=1), *small):
+    c = np.random.default_rng(0).uniform(0, 1, lmdp.n)
+    solution = lsmdp.solve(lmdp, 50 * c)
+    lsmdp.solve(lmdp, c.tolist(), start=solution).policy.stationary()
+    lsmdp.play(lmdp, learners, lsmdp.read_costs("iid", lmdp, rounds=30, seed=1)).regret()
+usual = dict(signatures)
+extremes(np.zeros(3, dtype=np.float32))
+print(json.dumps([usual, signatures["lsmdp.elementary.extremes"]]))
+"""
+TWICE = {"lsmdp.elimination.forward": 2, "lsmdp.elimination.backward": 2}  # factors in double and in single precision
+USED = {
+    "lsmdp.chain.loops.strong_classes",
+    "lsmdp.dissection._dissect",
+    "lsmdp.elimination._factor",
+    "lsmdp.kernels._residual",
+    "lsmdp.passes._divergence",
+    "lsmdp.perron.chord._round",
+    "lsmdp.perron.newton._lower_to_paths",
+    "lsmdp.perron.seidel._sweeps",
+    "lsmdp.small._lead_all",
+    "lsmdp.updates._first",
+}
+
+
+def printed_by(script: str, *arguments: str) -> str:
+    command = [sys.executable, "-c", script, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """Which of the heavy modules a command imports."""
+    script = f"""
+import sys
+from lsmdp.cli import app
+app(standalone_mode=False)
+print(*sorted({HEAVY!r} & set(sys.modules)))
+"""
+    return set(printed_by(script, *arguments).splitlines()[-1].split())
+
+
+def compiled_functions(source: str) -> Iterator[ast.FunctionDef]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and any("njit" in ast.unparse(one) for one in node.decorator_list):
+            yield node
+
+
+def slices_filled(source: str) -> list[str]:
+    """Assignments of arrays to slices in compiled functions; a number may be assigned to one."""
+    found = []
+    for function in compiled_functions(source):
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Assign | ast.AugAssign) or isinstance(node.value, ast.Constant):
+                continue
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            parts = [part for target in targets for part in ast.walk(target) if isinstance(part, ast.Subscript)]
+            if any(isinstance(inner, ast.Slice) for part in parts for inner in ast.walk(part.slice)):
+                found.append(f"{function.name}: {ast.unparse(node)}")
+    return found
+
+
+@pytest.mark.parametrize("command", [("solve", "grid:6x6", "--cost", "hill"), ("solve", "ring:9", "--cost", "hill")])
+def test_a_solve_imports_what_it_needs(command: tuple[str, ...]) -> None:
+    assert loaded_by(*command) == set()
+
+
+def test_a_game_imports_pyarrow_for_its_rounds_and_bars_for_its_progress(tmp_path: Path) -> None:
+    folder = str(tmp_path / "run")
+    loaded = loaded_by("play", "grid:4x4", "--costs", "iid", "--rounds", "5", "--out", folder)
+    assert loaded == {"pyarrow", "rich.progress"}
+
+
+def test_every_loop_is_compiled_for_one_kind_of_arguments() -> None:
+    usual, of_extremes = json.loads(printed_by(SESSION))
+    assert usual.keys() >= USED
+    assert {name: count for name, count in Counter(usual).items() if count > 1} == TWICE
+    assert of_extremes == 2  # another kind is counted
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(SOURCES[0].parent)))
+def test_no_compiled_loop_assigns_an_array_to_a_slice(path: Path) -> None:
+    """It would compile the message for arrays of different shapes with it, which takes seconds."""
+    assert slices_filled(path.read_text()) == []
+
+
+@pytest.mark.parametrize("line", ["a[:] = b", "a[1:n] += b", "a[0, :], c = b, 1", "a[:n], c[:n] = b, d"])
+def test_an_array_assigned_to_a_slice_is_found(line: str) -> None:
+    function = "@njit(cache=True)\ndef f(a, b, c, d, n):\n    "
+    assert slices_filled(function + line)
+    assert not slices_filled(function + "a[:] = 0.0")
+    assert not slices_filled(function + "a[0] = b[1:n]")
+    assert not slices_filled(line)
