@@ -42,6 +42,7 @@ from lsmdp.parts import in_parts
 Arrays = tuple[Any, Any, Any]
 ROWS = 256  # sums that wait for their logarithms
 NORMAL = 2.3e-308  # smallest number of full precision
+TINY = 1e-290  # from here on, what is lost below 1e-308 is far below any rounding
 FLAT = 100.0  # span of u up to which one scale serves all rows; the price is a rounding error of 5 FLAT eps
 FLAT_SINGLE = 80.0  # the same in single precision
 BLOCK = 10  # power steps between two looks at the contraction
@@ -195,7 +196,7 @@ def enclose(
     base = step + temperature * surprise
     value = c + base  # eq:bellman_V
     error = eps * (temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(base) + abs(value))
-    return value, error + temperature * entries * (1e-300 / min(s, 1e-290) * 1e-23)
+    return value, error + temperature * entries * (1e-300 / min(s, TINY) * 1e-23)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -210,9 +211,18 @@ def _weights(v: Any, low: float, temperature: float, w: Any, first: int, last: i
 
 
 @njit(cache=True, error_model="numpy")
+def any_below(x: Any, least: float) -> bool:
+    """Whether an entry is smaller than that, or a nan."""
+    count = 0
+    for k in range(x.size):  # counted, not compared one after the other: many at a time
+        count += not x[k] >= least
+    return count > 0
+
+
+@njit(cache=True, error_model="numpy")
 def logs_of(s: Any, logs: Any, spare: Any) -> None:
     """logs = log s for a whole array of positive numbers."""
-    if extremes(s)[0] >= NORMAL:
+    if not any_below(s, NORMAL):
         logarithms(s, logs, spare)
     else:
         for k in range(s.size):
@@ -262,13 +272,22 @@ def block_bounds(
     ends: Any, c: Any, v: Any, m: Any, s: Any, logs: Any, temperature: float, eps: float, lower: Any, upper: Any
 ) -> tuple[float, float]:
     """Bounds on r(x) for a block of rows; a v or a c beyond floats proves nothing."""
-    bad = 0
+    if any_below(s[: v.size], TINY):
+        for k in range(v.size):
+            entries = np.int32(ends[k + 1] - ends[k])
+            value, error = enclose(c[k], m[k] - v[k], s[k], -logs[k], temperature, entries, eps)
+            lower[k], upper[k] = value - error, value + error
+    else:  # the same for any s, without a division
+        for k in range(v.size):
+            entries = np.int32(ends[k + 1] - ends[k])
+            value, error = enclose(c[k], m[k] - v[k], TINY, -logs[k], temperature, entries, eps)
+            lower[k], upper[k] = value - error, value + error
+    bad, lo, hi = 0, np.inf, -np.inf
     for k in range(v.size):
-        entries = np.int32(ends[k + 1] - ends[k])
-        value, error = enclose(c[k], m[k] - v[k], s[k], -logs[k], temperature, entries, eps)
-        lower[k], upper[k] = value - error, value + error
         bad += not upper[k] - lower[k] < np.inf
-    return (-np.inf, np.inf) if bad else (extremes(lower[: v.size])[0], extremes(upper[: v.size])[1])
+    for k in range(v.size):
+        lo, hi = min(lo, lower[k]), max(hi, upper[k])
+    return (-np.inf, np.inf) if bad else (lo, hi)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -310,9 +329,25 @@ def _residual(
             all_s[start:end] = s[:size]
         if all_logs.size > 0:
             out = all_logs[start:end]
-            for k in range(size):
-                out[k] = logs[k] + (low - m[k]) / temperature
+            if w.size > 0:
+                out[:] = logs[:size]
+            else:
+                for k in range(size):
+                    out[k] = logs[k] + (low - m[k]) / temperature
     return lo, hi
+
+
+@njit(cache=True, error_model="numpy")
+def evaluate_into(
+    indptr: Any, indices: Any, data: Any, c: Any, v: Any, temperature: float, w: Any, s: Any, logs: Any
+) -> tuple[float, float, float]:
+    """``evaluate`` for compiled loops, all rows at once: (min v, lo, hi), where v is flat; else no bounds."""
+    low, high = extremes(v)
+    if not high - low <= FLAT * temperature:
+        return low, -np.inf, np.inf
+    _weights(v, low, temperature, w, 0, v.size)
+    lo, hi = _residual(indptr, indices, data, c, v, low, w, temperature, EPS, w[:0], s, logs, 0, v.size)
+    return low, lo, hi
 
 
 @njit(cache=True, error_model="numpy")

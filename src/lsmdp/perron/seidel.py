@@ -35,18 +35,21 @@ from lsmdp import kernels
 from lsmdp.arrays import Floats, frozen, read_only
 from lsmdp.elementary import extremes
 from lsmdp.model import LMDP
+from lsmdp.parts import LARGE
 from lsmdp.policy import flow_of, keep_flow
 
-CHUNK = 256  # states whose sums are taken before any of them moves
+CHUNK = 256  # states whose sums are taken before any of them moves,
+CHUNKS = 16  # at least so many times
 SPAN = 20.0  # of v / T up to which w, 1/w and x have room in single precision
 ROUNDS = 5  # of sweeps, each from a certificate on
-SHARE = 0.85  # of the goal; the rest is for what is not linear
+SHARE = 0.9  # of the goal; the rest is for what is not linear
 CURVED = 0.02  # of the square of the gap is not linear, so that nothing is gained below it,
 DIGITS = 1e-5  # nor below this share of it, in single precision
 HASTE = 0.1  # least contraction that is believed in
 STALLED = 0.6  # a contraction above this is that of a slow mode
 BINS = 64  # of how far the states have moved, where those without any are borders between levels,
 LEVELS = 12  # if these are few
+SPREAD = 8.0  # a span is about so many standard deviations
 LOST = 100.0  # a residual this many times the first one will not come back
 MANY = 1e9  # sweeps, beyond all patience
 
@@ -75,13 +78,12 @@ def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
     for _ in range(ROUNDS):
         if not flow.flat or sweeps >= limit:
             break
-        u, wide, taken, rate = _solve(lmdp, c, flow, SHARE * tol / T, limit - sweeps)
+        flow, lo, hi, wide, taken, rate = _attempt(lmdp, c, flow, SHARE * tol / T, limit - sweeps)
         sweeps += taken
         left = min(log(max(wide * T / tol, 2.0)) / -log(rate), MANY) if rate < 1.0 else MANY
         if not wide < np.inf:
             break
-        v = read_only(T * u if T != 1.0 else u)
-        flow, lo, hi = kernels.evaluate(lmdp.P, c, v, T)
+        v = flow.v
         if hi - lo <= tol:
             keep_flow(lmdp, flow)
             return Swept(v, lo, hi, sweeps, 0.0)
@@ -91,10 +93,21 @@ def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
     return Swept(v, -np.inf, np.inf, sweeps, left)
 
 
-def _solve(lmdp: LMDP, c: Floats, flow: kernels.Flow, goal: float, limit: int) -> tuple[Floats, float, int, float]:
-    u = np.empty(lmdp.n)
-    given = (*_kept(lmdp), frozen(c), flow.v, flow.w, flow.s, flow.logs)
-    return u, *_sweeps(*given, flow.temperature, flow.low, goal, limit, u)
+def _attempt(
+    lmdp: LMDP, c: Floats, flow: kernels.Flow, goal: float, limit: int
+) -> tuple[kernels.Flow, float, float, float, int, float]:
+    """The next v, as a flow, with its bounds; and what ``_sweeps`` says of it."""
+    P, v = lmdp.P, np.empty(lmdp.n)
+    T, c, kept = flow.temperature, frozen(c), _kept(lmdp)
+    given = (goal, limit, v, T, c, flow.v, flow.w, flow.s, flow.logs, flow.low, *kept)
+    if P.data.size >= LARGE:
+        wide, sweeps, rate = _sweeps(*given)
+        flow, lo, hi = kernels.evaluate(P, c, read_only(v), T)
+    else:  # in one call
+        w, s, logs = np.empty(lmdp.n), np.empty(lmdp.n), np.empty(lmdp.n)
+        wide, sweeps, rate, low, lo, hi = _certified(*kernels.rows(P), w, s, logs, *given)
+        flow = kernels.Flow(read_only(v), T, low, w, s, logs)
+    return flow, lo, hi, wide, sweeps, rate
 
 
 def _kept(lmdp: LMDP) -> tuple[Any, Any, Any, Any]:
@@ -111,48 +124,58 @@ def _kept(lmdp: LMDP) -> tuple[Any, Any, Any, Any]:
 
 
 @njit(cache=True, error_model="numpy")
+def _certified(
+    indptr: Any, indices: Any, data: Any, w: Any, s: Any, logs: Any, goal: float, limit: int, u: Any, *given: Any
+) -> tuple[float, int, float, float, float, float]:
+    """``_sweeps``, then the certificate of u for c: (its gap as expected, sweeps, contraction, min u, lo, hi)."""
+    wide, sweeps, rate = _sweeps(goal, limit, u, *given)
+    low, lo, hi = kernels.evaluate_into(indptr, indices, data, given[1], u, given[0], w, s, logs)
+    return wide, sweeps, rate, low, lo, hi
+
+
+@njit(cache=True, error_model="numpy")
 def _sweeps(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    diagonal: Any,
+    goal: float,
+    limit: int,
+    u: Any,
+    temperature: float,
     c: Any,
     v: Any,
     w: Any,
     s: Any,
     logs: Any,
-    temperature: float,
     low: float,
-    goal: float,
-    limit: int,
-    u: Any,
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    diagonal: Any,
 ) -> tuple[float, int, float]:
-    """u = (v + d) / T from 0; the gap that is expected of it, the sweeps, and the contraction of the last one."""
+    """u = v + d from 0; the gap that is expected of it, the sweeps, and the contraction of the last one."""
     n = v.size
     r, gain, pull = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
     x, e = np.empty_like(r), np.empty_like(r)
     if not _prepare(diagonal, c, v, w, s, logs, temperature, low, u, r, gain, pull, x):
         return np.inf, 0, 1.0
-    least, most = extremes(r)
-    first = span = before = float(most - least)
-    rate, shift, steps, stalled, at_split = 1.0, 0.0, 0, 0, np.inf
+    span, size = _extent(r)
+    first, rate, shift, steps, stalled, at_split = size, 1.0, 0.0, 0, 0, np.inf
     goal = max(goal, max(CURVED * span * span, DIGITS * span))
-    while span * rate > goal and steps < limit and span <= LOST * first:
+    while span * rate > goal and steps < limit and size <= LOST * first:
         if stalled == 2:
-            if not span < at_split / 2:
+            if not size < at_split / 2:
                 break  # they were not what is slow
             shift += _split(indptr, indices, data, r, np.float32(shift), gain, pull, x, e, w)
-            stalled, steps, at_split = -1, steps + 2, span
-        least, most, total = _sweep(indptr, indices, data, r, np.float32(shift), gain, pull, x, e)
-        before, span, steps = span, float(most - least), steps + 1
+            stalled, steps, at_split = -1, steps + 2, size
+        before = size
+        look = 2.0 * size * rate * rate <= goal or steps + 1 == limit
+        total, squares, span = _sweep(
+            indptr, indices, data, r, np.float32(shift), gain, pull, x, e, look, stalled == 1
+        )
+        size, steps = np.sqrt(squares / n), steps + 1
+        span = span if look else SPREAD * size
         shift += total / n / 2
-        rate = max(span / before, HASTE) if stalled >= 0 else 1.0
+        rate = max(size / before, HASTE) if stalled >= 0 else 1.0
         stalled = stalled + 1 if stalled < 0 or rate > STALLED else 0
-    for i in range(n):
-        u[i] += x[i] / w[i]
-    least, _ = extremes(u)
-    for i in range(n):
-        u[i] -= least
+    _add(x, w, temperature, u)
     return span * rate, steps, rate
 
 
@@ -175,12 +198,13 @@ def _prepare(
     """What a sweep reads, in single precision; x starts where P has only its diagonal. Whether there is room for it."""
     scale = 1.0 / temperature
     origin = (c[0] - (v[0] - low)) * scale - logs[0]
-    total = 0.0
+    total, steep = 0.0, 0
     for i in range(v.size):
         u[i] = (v[i] - low) * scale
         value = (c[i] * scale - u[i]) - logs[i] - origin
         r[i] = value  # small, and so exact enough
         total += value
+        steep += u[i] > SPAN
     mean = np.float32(total / v.size)
     for i in range(v.size):
         weight, total_weight = np.float32(w[i]), np.float32(s[i])
@@ -189,24 +213,67 @@ def _prepare(
         gain[i] = pull[i] * total_weight
         r[i] -= mean
         x[i] = r[i] * gain[i]
-    return extremes(u)[1] <= SPAN
+    return steep == 0
+
+
+@njit(cache=True, error_model="numpy")
+def _add(x: Any, w: Any, temperature: float, u: Any) -> None:
+    """u += x / w, then from 0, then in units of the cost."""
+    for i in range(u.size):
+        u[i] += x[i] / np.float32(w[i])
+    least, _ = extremes(u)
+    for i in range(u.size):
+        u[i] = (u[i] - least) * temperature
 
 
 @njit(cache=True, error_model="numpy", fastmath=True)
-def _move(r: Any, shift: Any, gain: Any, pull: Any, s: Any, x: Any, e: Any) -> Any:
-    """The new x of a few states, and the residual that it removes; the sum of this."""
-    total = np.float32(0.0)
+def _move(r: Any, shift: Any, gain: Any, pull: Any, s: Any, x: Any, e: Any) -> tuple[Any, Any]:
+    """The new x of a few states, and the residual e that it removes; the sums of e and of its squares."""
+    total, squares = np.float32(0.0), np.float32(0.0)
     for k in range(x.size):
         new = gain[k] * (r[k] - shift) + pull[k] * s[k]
         e[k] = (new - x[k]) / gain[k]
         x[k] = new
         total += e[k]
-    return total
+        squares += e[k] * e[k]
+    return total, squares
+
+
+@njit(cache=True, error_model="numpy")
+def _sweep(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    r: Any,
+    shift: Any,
+    gain: Any,
+    pull: Any,
+    x: Any,
+    e: Any,
+    look: bool,
+    keep: bool,
+) -> tuple[float, float, float]:
+    """One sweep: the sums of e and of its squares; its span, if one is to ``look``; all of e itself, to ``keep``."""
+    n = x.size
+    chunk = min(CHUNK, n // CHUNKS + 1)
+    s = np.empty(chunk, np.float32)
+    least, most, total, squares = np.float32(np.inf), np.float32(-np.inf), 0.0, 0.0
+    for i in range(0, n, chunk):
+        j = min(i + chunk, n)
+        kernels.flat_sums(indptr, indices, data, x, i, j - i, s)
+        here = i if keep else 0
+        moved = e[here : here + j - i]
+        more = _move(r[i:j], shift, gain[i:j], pull[i:j], s, x[i:j], moved)
+        total, squares = total + more[0], squares + more[1]
+        if look:
+            low, high = _extremes(moved)
+            least, most = min(least, low), max(most, high)
+    return total, squares, float(most - least)
 
 
 @njit(cache=True, error_model="numpy", fastmath=True)
 def _extremes(e: Any) -> tuple[Any, Any]:
-    """min and max, many at a time."""
+    """min and max."""
     least, most = np.float32(np.inf), np.float32(-np.inf)
     for k in range(e.size):
         least = e[k] if e[k] < least else least
@@ -214,20 +281,14 @@ def _extremes(e: Any) -> tuple[Any, Any]:
     return least, most
 
 
-@njit(cache=True, error_model="numpy")
-def _sweep(
-    indptr: Any, indices: Any, data: Any, r: Any, shift: Any, gain: Any, pull: Any, x: Any, e: Any
-) -> tuple[Any, Any, float]:
-    """One sweep; the extremes of e and its sum."""
-    s, n = np.empty(CHUNK, np.float32), x.size
-    least, most, total = np.float32(np.inf), np.float32(-np.inf), 0.0
-    for i in range(0, n, CHUNK):
-        j = min(i + CHUNK, n)
-        kernels.flat_sums(indptr, indices, data, x, i, j - i, s)
-        total += _move(r[i:j], shift, gain[i:j], pull[i:j], s, x[i:j], e[i:j])
-        low, high = _extremes(e[i:j])
-        least, most = min(least, low), max(most, high)
-    return least, most, total
+@njit(cache=True, error_model="numpy", fastmath=True)
+def _extent(e: Any) -> tuple[float, float]:
+    """max - min, and the root of the mean square."""
+    squares = np.float32(0.0)
+    for k in range(e.size):
+        squares += e[k] * e[k]
+    least, most = _extremes(e)
+    return float(most - least), np.sqrt(squares / e.size)
 
 
 @njit(cache=True, error_model="numpy")
