@@ -206,7 +206,10 @@ def _weights(v: Any, low: float, temperature: float, w: Any, first: int, last: i
         end = min(start + ROWS, last)
         here = v[start:end]
         for k in range(end - start):
-            d[k] = (here[k] - low) / temperature
+            d[k] = here[k] - low
+        if temperature != 1.0:
+            for k in range(end - start):
+                d[k] /= temperature
         exponentials(d[: end - start], w[start:end], spare)
 
 
@@ -339,15 +342,13 @@ def _residual(
 
 @njit(cache=True, error_model="numpy")
 def evaluate_into(
-    indptr: Any, indices: Any, data: Any, c: Any, v: Any, temperature: float, w: Any, s: Any, logs: Any
-) -> tuple[float, float, float]:
-    """``evaluate`` for compiled loops, all rows at once: (min v, lo, hi), where v is flat; else no bounds."""
-    low, high = extremes(v)
-    if not high - low <= FLAT * temperature:
-        return low, -np.inf, np.inf
-    _weights(v, low, temperature, w, 0, v.size)
-    lo, hi = _residual(indptr, indices, data, c, v, low, w, temperature, EPS, w[:0], s, logs, 0, v.size)
-    return low, lo, hi
+    indptr: Any, indices: Any, data: Any, c: Any, v: Any, high: float, temperature: float, w: Any, s: Any, logs: Any
+) -> tuple[float, float]:
+    """``evaluate`` for compiled loops and a v from 0 to ``high``, all rows at once; no bounds where it is not flat."""
+    if not high <= FLAT * temperature:
+        return -np.inf, np.inf
+    _weights(v, 0.0, temperature, w, 0, v.size)
+    return _residual(indptr, indices, data, c, v, 0.0, w, temperature, EPS, w[:0], s, logs, 0, v.size)
 
 
 @njit(cache=True, error_model="numpy")

@@ -96,18 +96,15 @@ def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
 def _attempt(
     lmdp: LMDP, c: Floats, flow: kernels.Flow, goal: float, limit: int
 ) -> tuple[kernels.Flow, float, float, float, int, float]:
-    """The next v, as a flow, with its bounds; and what ``_sweeps`` says of it."""
-    P, v = lmdp.P, np.empty(lmdp.n)
-    T, c, kept = flow.temperature, frozen(c), _kept(lmdp)
-    given = (goal, limit, v, T, c, flow.v, flow.w, flow.s, flow.logs, flow.low, *kept)
-    if P.data.size >= LARGE:
-        wide, sweeps, rate = _sweeps(*given)
-        flow, lo, hi = kernels.evaluate(P, c, read_only(v), T)
-    else:  # in one call
-        w, s, logs = np.empty(lmdp.n), np.empty(lmdp.n), np.empty(lmdp.n)
-        wide, sweeps, rate, low, lo, hi = _certified(*kernels.rows(P), w, s, logs, *given)
-        flow = kernels.Flow(read_only(v), T, low, w, s, logs)
-    return flow, lo, hi, wide, sweeps, rate
+    """The next v, as a flow, with its bounds for c; and what ``_sweeps`` says of it."""
+    P, n, T, c, v = lmdp.P, lmdp.n, flow.temperature, frozen(c), np.empty(lmdp.n)
+    given = (T, c, flow.v, flow.w, flow.s, flow.logs, flow.low, *_kept(lmdp), goal, limit)
+    if P.data.size < LARGE:  # all in one call
+        w, s, logs = np.empty(n), np.empty(n), np.empty(n)
+        lo, hi, *said = _certified(*kernels.rows(P), v, w, s, logs, *given)
+        return kernels.Flow(read_only(v), T, 0.0, w, s, logs), lo, hi, *said
+    _, *said = _sweeps(v, *given)
+    return *kernels.evaluate(P, c, read_only(v), T), *said
 
 
 def _kept(lmdp: LMDP) -> tuple[Any, Any, Any, Any]:
@@ -125,18 +122,16 @@ def _kept(lmdp: LMDP) -> tuple[Any, Any, Any, Any]:
 
 @njit(cache=True, error_model="numpy")
 def _certified(
-    indptr: Any, indices: Any, data: Any, w: Any, s: Any, logs: Any, goal: float, limit: int, u: Any, *given: Any
-) -> tuple[float, int, float, float, float, float]:
-    """``_sweeps``, then the certificate of u for c: (its gap as expected, sweeps, contraction, min u, lo, hi)."""
-    wide, sweeps, rate = _sweeps(goal, limit, u, *given)
-    low, lo, hi = kernels.evaluate_into(indptr, indices, data, given[1], u, given[0], w, s, logs)
-    return wide, sweeps, rate, low, lo, hi
+    indptr: Any, indices: Any, data: Any, u: Any, w: Any, s: Any, logs: Any, temperature: float, c: Any, *given: Any
+) -> tuple[float, float, float, int, float]:
+    """Sweeps for u, then the bounds that it proves for c, with w, s and logs; and what ``_sweeps`` says of it."""
+    high, wide, steps, rate = _sweeps(u, temperature, c, *given)
+    lo, hi = kernels.evaluate_into(indptr, indices, data, c, u, high, temperature, w, s, logs)
+    return lo, hi, wide, steps, rate
 
 
 @njit(cache=True, error_model="numpy")
 def _sweeps(
-    goal: float,
-    limit: int,
     u: Any,
     temperature: float,
     c: Any,
@@ -149,13 +144,15 @@ def _sweeps(
     indices: Any,
     data: Any,
     diagonal: Any,
-) -> tuple[float, int, float]:
-    """u = v + d from 0; the gap that is expected of it, the sweeps, and the contraction of the last one."""
+    goal: float,
+    limit: int,
+) -> tuple[float, float, int, float]:
+    """u = v + d from 0; its span, the gap that is expected of it, the sweeps, and the contraction of the last one."""
     n = v.size
     r, gain, pull = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
     x, e = np.empty_like(r), np.empty_like(r)
     if not _prepare(diagonal, c, v, w, s, logs, temperature, low, u, r, gain, pull, x):
-        return np.inf, 0, 1.0
+        return np.inf, np.inf, 0, 1.0
     span, size = _extent(r)
     first, rate, shift, steps, stalled, at_split = size, 1.0, 0.0, 0, 0, np.inf
     goal = max(goal, max(CURVED * span * span, DIGITS * span))
@@ -175,8 +172,7 @@ def _sweeps(
         shift += total / n / 2
         rate = max(size / before, HASTE) if stalled >= 0 else 1.0
         stalled = stalled + 1 if stalled < 0 or rate > STALLED else 0
-    _add(x, w, temperature, u)
-    return span * rate, steps, rate
+    return _added(x, w, temperature, u), span * rate, steps, rate
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
@@ -217,13 +213,14 @@ def _prepare(
 
 
 @njit(cache=True, error_model="numpy")
-def _add(x: Any, w: Any, temperature: float, u: Any) -> None:
-    """u += x / w, then from 0, then in units of the cost."""
+def _added(x: Any, w: Any, temperature: float, u: Any) -> float:
+    """u += x / w, then from 0, then in units of the cost; its span."""
     for i in range(u.size):
         u[i] += x[i] / np.float32(w[i])
-    least, _ = extremes(u)
+    least, most = extremes(u)
     for i in range(u.size):
         u[i] = (u[i] - least) * temperature
+    return (most - least) * temperature
 
 
 @njit(cache=True, error_model="numpy", fastmath=True)
