@@ -311,12 +311,14 @@ def _residual(
     last: int,
 ) -> tuple[float, float]:
     """Bounds on Bv - v, and whatever there is room for: itself, s, and log s for m = low."""
-    lo, hi = np.inf, -np.inf
-    m, s, logs, spare = np.full(ROWS, low), np.ones(ROWS), np.empty(ROWS), np.empty((2, ROWS))
+    lo, hi, keep, flat = np.inf, -np.inf, all_logs.size > 0, w.size > 0
+    m, some_s, some_logs, spare = np.full(ROWS, low), np.empty(ROWS), np.empty(ROWS), np.empty((2, ROWS))
     lower, upper = np.empty(ROWS), np.empty(ROWS)
     for start in range(first, last, ROWS):  # sums first: a logarithm in between would make the next row's reads wait
         size = min(ROWS, last - start)
         end = start + size
+        s = all_s[start:end] if keep and flat else some_s[:size]
+        logs = all_logs[start:end] if keep and flat else some_logs[:size]
         block_sums(indptr, indices, data, v, w, temperature, start, size, m, s)
         logs_of(s, logs, spare)
         here = v[start:end]
@@ -328,15 +330,10 @@ def _residual(
             out, cost = r[start:end], c[start:end]
             for k in range(size):
                 out[k] = cost[k] + ((m[k] - here[k]) - temperature * logs[k])
-        if all_s.size > 0:
-            all_s[start:end] = s[:size]
-        if all_logs.size > 0:
+        if keep and not flat:
             out = all_logs[start:end]
-            if w.size > 0:
-                out[:] = logs[:size]
-            else:
-                for k in range(size):
-                    out[k] = logs[k] + (low - m[k]) / temperature
+            for k in range(size):
+                out[k] = logs[k] + (low - m[k]) / temperature
     return lo, hi
 
 
