@@ -77,7 +77,7 @@ def follow(lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, fresh: 
     if not anchor.size or _steps(problem) > UNAIDED * ACCELERATED:  # dear: try without, and keep the anchor
         found, steps, left = _without_factor(problem, c, tol, v, goal, unaided=excess > 0.0)
         waited = excess + left if left else 0.0
-        better = (lmdp.n <= SMALL or waited > PLANNING) and left > _steps(problem)
+        better = left > 0.0 and (lmdp.n <= SMALL or waited > PLANNING) and left > _steps(problem)
         if found is not None:
             return Followed(*found, steps, found[0] if better else NOWHERE, 0, 0.0 if better else waited)
         if not anchor.size:

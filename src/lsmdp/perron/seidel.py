@@ -53,7 +53,7 @@ SPREAD = 8.0  # a span is about so many standard deviations
 LOST = 100.0  # a residual this many times the first one will not come back
 MANY = 1e9  # sweeps, beyond all patience
 
-_single: WeakKeyDictionary[LMDP, tuple[Any, Any, Any, Any]] = WeakKeyDictionary()
+_single: WeakKeyDictionary[LMDP, tuple[kernels.Arrays, tuple[Any, Any, Any, Any]]] = WeakKeyDictionary()
 
 
 class Swept(NamedTuple):
@@ -73,7 +73,7 @@ class Swept(NamedTuple):
 
 def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
     """From v until the bounds for the cost c are at most tol apart, or ``limit`` sweeps."""
-    T, flow, sweeps, left = lmdp.temperature, flow_of(lmdp, v), 0, MANY
+    T, c, flow, sweeps, left = lmdp.temperature, frozen(c), flow_of(lmdp, v), 0, MANY
     width = np.inf
     for _ in range(ROUNDS):
         if not flow.flat or sweeps >= limit:
@@ -97,26 +97,26 @@ def _attempt(
     lmdp: LMDP, c: Floats, flow: kernels.Flow, goal: float, limit: int
 ) -> tuple[kernels.Flow, float, float, float, int, float]:
     """The next v, as a flow, with its bounds for c; and what ``_sweeps`` says of it."""
-    P, n, T, c, v = lmdp.P, lmdp.n, flow.temperature, frozen(c), np.empty(lmdp.n)
-    given = (T, c, flow.v, flow.w, flow.s, flow.logs, flow.low, *_kept(lmdp), goal, limit)
-    if P.data.size < LARGE:  # all in one call
+    arrays, single = _kept(lmdp)
+    n, T, v = lmdp.n, flow.temperature, np.empty(lmdp.n)
+    given = (T, c, flow.v, flow.w, flow.s, flow.logs, flow.low, *single, goal, limit)
+    if arrays[1].size < LARGE:  # all in one call
         w, s, logs = np.empty(n), np.empty(n), np.empty(n)
-        lo, hi, *said = _certified(*kernels.rows(P), v, w, s, logs, *given)
-        return kernels.Flow(read_only(v), T, 0.0, w, s, logs), lo, hi, *said
+        lo, hi, wide, steps, rate = _certified(*arrays, v, w, s, logs, *given)
+        return kernels.Flow(read_only(v), T, 0.0, w, s, logs), lo, hi, wide, steps, rate
     _, *said = _sweeps(v, *given)
-    return *kernels.evaluate(P, c, read_only(v), T), *said
+    return *kernels.evaluate(lmdp.P, c, read_only(v), T), *said
 
 
-def _kept(lmdp: LMDP) -> tuple[Any, Any, Any, Any]:
-    """P without its diagonal, as CSR arrays, and the diagonal, in single precision."""
+def _kept(lmdp: LMDP) -> tuple[kernels.Arrays, tuple[Any, Any, Any, Any]]:
+    """P as the loops read it; and in single precision, without its diagonal, which is the last of these arrays."""
     kept = _single.get(lmdp)
     if kept is None:
-        indptr, indices, data = kernels.rows(lmdp.P)
+        indptr, indices, data = arrays = kernels.rows(lmdp.P)
         off = indices != np.repeat(np.arange(lmdp.n, dtype=indices.dtype), np.diff(lmdp.P.indptr))
         before = np.concatenate([[0], np.cumsum(off)])  # entries off the diagonal before each entry
-        ends, single = read_only(before[indptr].astype(indptr.dtype)), read_only(data[off].astype(np.float32))
-        diagonal = read_only(lmdp.P.diagonal().astype(np.float32))
-        kept = _single[lmdp] = ends, read_only(indices[off]), single, diagonal
+        single = before[indptr].astype(indptr.dtype), indices[off], data[off].astype(np.float32), lmdp.P.diagonal()
+        kept = _single[lmdp] = arrays, (*map(read_only, single[:3]), read_only(single[3].astype(np.float32)))
     return kept
 
 
