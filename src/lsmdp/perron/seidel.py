@@ -9,9 +9,13 @@ lets each equation hold, with the x of this sweep where there is one:
     gain(i) = w(i) / (1 - Q(i, i)),    pull(i) = gain(i) / s(i);
 
 by how much x(i) moves, over gain(i), is the residual e(i) that was left. On a random graph with 7 moves a sweep shrinks
-it by 0.28, a power step by 0.5. x is a small correction, so that single precision does: P is kept without its diagonal,
+it by 0.26, a power step by 0.5. x is a small correction, so that single precision does: P is kept without its diagonal,
 in two thirds of the bytes. What lambda' still lacks shows as the mean of e, of which half is added after each sweep: if
 d moves on by the same amount everywhere, half of the states that a state leads to have moved already.
+
+*When to stop.* What is left after a sweep is the span of e times the contraction, that of the norm of e: the extremes
+of a few thousand numbers stray, their norm does not. States that moved longest ago have most left, and those are
+the next to move: where the span of e in a long enough window of states is small enough, the rest need not move again.
 
 *Slow modes.* Sets that are seldom left keep the error that is constant on each of them: when sweeps stop shrinking e,
 they only move d by a constant on each set, and these levels tell the sets. On each set B, alpha_B (one of them is 0)
@@ -40,6 +44,8 @@ from lsmdp.policy import flow_of, keep_flow
 
 CHUNK = 256  # states whose sums are taken before any of them moves,
 CHUNKS = 16  # at least so many times
+WINDOW = 2000  # states in a row, at least, that tell how far the others have come
+WINDOWS = 8  # in a sweep
 SPAN = 20.0  # of v / T up to which w, 1/w and x have room in single precision
 ROUNDS = 5  # of sweeps, each from a certificate on
 SHARE = 0.9  # of the goal; the rest is for what is not linear
@@ -99,13 +105,14 @@ def _attempt(
     """The next v, as a flow, with its bounds for c; and what ``_sweeps`` says of it."""
     arrays, single = _kept(lmdp)
     n, T, v = lmdp.n, flow.temperature, np.empty(lmdp.n)
-    given = (T, c, flow.v, flow.w, flow.s, flow.logs, flow.low, *single, goal, limit)
+    given: tuple[Any, ...] = (T, c, flow.v, flow.w, flow.s, flow.logs, flow.low, *single, goal, limit)
     if arrays[1].size < LARGE:  # all in one call
         w, s, logs = np.empty(n), np.empty(n), np.empty(n)
         lo, hi, wide, steps, rate = _certified(*arrays, v, w, s, logs, *given)
         return kernels.Flow(read_only(v), T, 0.0, w, s, logs), lo, hi, wide, steps, rate
-    _, *said = _sweeps(v, *given)
-    return *kernels.evaluate(lmdp.P, c, read_only(v), T), *said
+    _, wide, steps, rate = _sweeps(v, *given)
+    flow, lo, hi = kernels.evaluate(lmdp.P, c, read_only(v), T)
+    return flow, lo, hi, wide, steps, rate
 
 
 def _kept(lmdp: LMDP) -> tuple[kernels.Arrays, tuple[Any, Any, Any, Any]]:
@@ -115,8 +122,11 @@ def _kept(lmdp: LMDP) -> tuple[kernels.Arrays, tuple[Any, Any, Any, Any]]:
         indptr, indices, data = arrays = kernels.rows(lmdp.P)
         off = indices != np.repeat(np.arange(lmdp.n, dtype=indices.dtype), np.diff(lmdp.P.indptr))
         before = np.concatenate([[0], np.cumsum(off)])  # entries off the diagonal before each entry
-        single = before[indptr].astype(indptr.dtype), indices[off], data[off].astype(np.float32), lmdp.P.diagonal()
-        kept = _single[lmdp] = arrays, (*map(read_only, single[:3]), read_only(single[3].astype(np.float32)))
+        ends, weights = before[indptr].astype(indptr.dtype), data[off].astype(np.float32)
+        single = ends, indices[off], weights, lmdp.P.diagonal().astype(np.float32)
+        for array in single:
+            read_only(array)
+        kept = _single[lmdp] = arrays, single
     return kept
 
 
@@ -154,7 +164,7 @@ def _sweeps(
     if not _prepare(diagonal, c, v, w, s, logs, temperature, low, u, r, gain, pull, x):
         return np.inf, np.inf, 0, 1.0
     span, size = _extent(r)
-    first, rate, shift, steps, stalled, at_split = size, 1.0, 0.0, 0, 0, np.inf
+    first, rate, shift, steps, stalled, at_split, look = size, 1.0, 0.0, 0, 0, np.inf, False
     goal = max(goal, max(CURVED * span * span, DIGITS * span))
     while span * rate > goal and steps < limit and size <= LOST * first:
         if stalled == 2:
@@ -162,12 +172,16 @@ def _sweeps(
                 break  # they were not what is slow
             shift += _split(indptr, indices, data, r, np.float32(shift), gain, pull, x, e, w)
             stalled, steps, at_split = -1, steps + 2, size
-        before = size
-        look = 2.0 * size * rate * rate <= goal or steps + 1 == limit
-        total, squares, span = _sweep(
-            indptr, indices, data, r, np.float32(shift), gain, pull, x, e, look, stalled == 1
+        enough = goal if look and span * rate * rate <= goal and at_split == np.inf else 0.0
+        look = 2.0 * size * rate * rate <= goal or steps + 1 == limit  # no span is below two standard deviations
+        moved, total, squares, span = _sweep(
+            indptr, indices, data, r, np.float32(shift), gain, pull, x, e, look, stalled == 1, enough
         )
-        size, steps = np.sqrt(squares / n), steps + 1
+        steps += 1
+        if moved < n:
+            span = goal / rate
+            break
+        before, size = size, np.sqrt(squares / n)
         span = span if look else SPREAD * size
         shift += total / n / 2
         rate = max(size / before, HASTE) if stalled >= 0 else 1.0
@@ -249,12 +263,17 @@ def _sweep(
     e: Any,
     look: bool,
     keep: bool,
-) -> tuple[float, float, float]:
-    """One sweep: the sums of e and of its squares; its span, if one is to ``look``; all of e itself, to ``keep``."""
+    enough: float,
+) -> tuple[int, float, float, float]:
+    """One sweep: the states that moved, the sums of e and of its squares, and its span, if one is to ``look``.
+
+    All of e is left if one is to ``keep`` it. A sweep ends early, where the span of e in a window is ``enough``.
+    """
     n = x.size
-    chunk = min(CHUNK, n // CHUNKS + 1)
-    s = np.empty(chunk, np.float32)
+    chunk, window = min(CHUNK, n // CHUNKS + 1), max(n // WINDOWS, WINDOW)
+    s, end = np.empty(chunk, np.float32), window
     least, most, total, squares = np.float32(np.inf), np.float32(-np.inf), 0.0, 0.0
+    low, high = least, most  # in this window
     for i in range(0, n, chunk):
         j = min(i + chunk, n)
         kernels.flat_sums(indptr, indices, data, x, i, j - i, s)
@@ -263,9 +282,14 @@ def _sweep(
         more = _move(r[i:j], shift, gain[i:j], pull[i:j], s, x[i:j], moved)
         total, squares = total + more[0], squares + more[1]
         if look:
-            low, high = _extremes(moved)
-            least, most = min(least, low), max(most, high)
-    return total, squares, float(most - least)
+            below, above = _extremes(moved)
+            low, high = min(low, below), max(high, above)
+            if j >= end or j == n:
+                least, most = min(least, low), max(most, high)
+                if high - low <= enough:
+                    return j, total, squares, float(most - least)
+                low, high, end = np.float32(np.inf), np.float32(-np.inf), j + window
+    return n, total, squares, float(most - least)
 
 
 @njit(cache=True, error_model="numpy", fastmath=True)
