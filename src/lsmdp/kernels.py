@@ -1,7 +1,7 @@
 """Compiled loops over the states for P and the policies of a value function.
 
-Elimination, the facts of a chain and the searches of a bracket keep theirs beside them; no loop over states is plain
-Python anywhere.
+The methods of a solve, elimination, the facts of a chain and the searches of a bracket keep theirs beside them; no
+loop over states is plain Python anywhere.
 
 All of them read P once, row by row, as CSR arrays. ``u`` is always a value function in units of the temperature,
 u = v / temperature, and every row is scaled by its own smallest successor value m(x) = min_{P(x,y)>0} u(y), so
@@ -36,7 +36,7 @@ import numpy as np
 from numba import njit
 
 from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen
-from lsmdp.elementary import exponentials, extremes, logarithms
+from lsmdp.elementary import any_below, exponentials, extremes, logarithms
 from lsmdp.parts import in_parts
 
 Arrays = tuple[Any, Any, Any]
@@ -45,9 +45,7 @@ NORMAL = 2.3e-308  # smallest number of full precision
 TINY = 1e-290  # from here on, what is lost below 1e-308 is far below any rounding
 FLAT = 100.0  # span of u up to which one scale serves all rows; the price is a rounding error of 5 FLAT eps
 FLAT_SINGLE = 80.0  # the same in single precision
-BLOCK = 10  # power steps between two looks at the contraction
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-SMALLEST = 1e-120  # power steps stop at an entry of z below this; two steps lose at most 130 decades (power.py)
 
 
 def rows(P: CSR) -> Arrays:
@@ -158,25 +156,6 @@ def sample(P: CSR, u: Floats, states: Ints, uniforms: Floats) -> Ints:
     return out
 
 
-class Walk(NamedTuple):
-    """How a run of power steps went: its last gap, and the contraction per step that was seen last (1: none)."""
-
-    steps: int
-    gap: float
-    rate: float
-    averaging: bool
-
-
-def power_walk(arrays: Arrays, g: Floats, z: Floats, target: float, max_steps: int, averaging: bool) -> Walk:
-    """z <- g * (A z) in place, scaled, until the ratios agree within ``target`` or an entry of z is very small.
-
-    After ``BLOCK`` steps that have not halved the gap, or from the start with ``averaging``, pairs of steps are
-    averaged: z <- (A z + A A z) / 2.
-    """
-    spare, second = np.empty_like(z), np.empty_like(z)
-    return Walk(*_power_walk(*arrays, g, z, spare, second, target, max_steps, averaging, BLOCK, SMALLEST))
-
-
 def lower_to_paths(PT: CSR, log_P: Floats, c: Floats, lambda_low: float, v: Floats) -> Floats:
     """The largest function below v with f(x) <= f(y) + max(0, c(x) - lambda_low - log P(x,y)) for every move.
 
@@ -211,15 +190,6 @@ def _weights(v: Any, low: float, temperature: float, w: Any, first: int, last: i
             for k in range(end - start):
                 d[k] /= temperature
         exponentials(d[: end - start], w[start:end], spare)
-
-
-@njit(cache=True, error_model="numpy")
-def any_below(x: Any, least: float) -> bool:
-    """Whether an entry is smaller than that, or a nan."""
-    count = 0
-    for k in range(x.size):  # counted, not compared one after the other: many at a time
-        count += not x[k] >= least
-    return count > 0
 
 
 @njit(cache=True, error_model="numpy")
@@ -430,72 +400,6 @@ def _sample(indptr: Any, indices: Any, data: Any, u: Any, states: Any, uniforms:
                 chosen = indices[p]
                 break
         out[i] = chosen
-
-
-@njit(cache=True, error_model="numpy")
-def _power_step(
-    indptr: Any, indices: Any, data: Any, g: Any, z: Any, scale: float, out: Any
-) -> tuple[float, float, float]:
-    lo, hi, smallest = np.inf, 0.0, np.inf
-    for x in range(z.size):
-        s = 0.0
-        for p in range(indptr[x], indptr[x + 1]):
-            s += data[p] * z[indices[p]]
-        s *= g[x]
-        ratio = s / z[x]
-        lo = min(lo, ratio)
-        hi = max(hi, ratio)
-        s *= scale
-        out[x] = s
-        smallest = min(smallest, s)
-    return lo, hi, smallest
-
-
-@njit(cache=True, error_model="numpy")
-def _power_walk(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    g: Any,
-    z: Any,
-    out: Any,
-    second: Any,
-    target: float,
-    max_steps: int,
-    averaging: bool,
-    block: int,
-    smallest_allowed: float,
-) -> tuple[int, float, float, bool]:
-    scale, rate, gap = 1.0, 1.0, np.inf
-    gap_before = np.inf
-    steps, since = 0, 0
-    while steps < max_steps:
-        lo, hi, smallest = _power_step(indptr, indices, data, g, z, scale, out)
-        steps += 1
-        since += 1
-        gap, scale = np.log(hi / lo), 1.0 / np.sqrt(lo * hi)
-        if averaging and gap > target and steps < max_steps:
-            _power_step(indptr, indices, data, g, out, scale, second)
-            steps += 1
-            since += 1
-            smallest = np.inf
-            for x in range(z.size):
-                out[x] = (out[x] + second[x]) / 2
-                smallest = min(smallest, out[x])
-        largest = 0.0
-        for x in range(z.size):
-            largest = max(largest, out[x])
-        for x in range(z.size):
-            z[x] = out[x] / largest
-        smallest /= largest
-        if gap <= target or smallest < smallest_allowed:
-            break
-        if since >= block:
-            if gap_before < np.inf:
-                rate = (gap / gap_before) ** (1.0 / since)
-                averaging = averaging or gap > gap_before / 2
-            gap_before, since = gap, 0
-    return steps, gap, rate, averaging
 
 
 @njit(cache=True, error_model="numpy")
