@@ -42,9 +42,10 @@ the last vector and the loosest tolerance that meets the certificate; `power` is
 - **Grids and roads**: two to four steps a round, of which the triangles of the factor are most. Steps that remember
   pairs across rounds saved one to three of them in a trial. One-way roads have two triangles to read instead of one,
   and their first step raises the residual.
-- **Random graphs**: about seven sweeps of 0.8 products, a certificate of 2. Reading x at random is the limit of a
-  sweep; forward and backward sweeps that share their sums would read P half as often. Two clusters take twice the
-  sweeps.
+- **Random graphs**: about six sweeps of 0.75 products, a certificate of 2. A sweep takes as long as its reads of P and
+  x, three to an entry. Forward and backward sweeps that share their sums read P half as often, but the vectors twice,
+  and rows that are cut in two end anywhere: no gain with seven moves. Two clusters take nine sweeps and a product for
+  their levels.
 - **Full matrices**: the certificate (exponentials, a product, logarithms) is most of a round.
 """,
     "solve": """## Cold solves to 10^-10

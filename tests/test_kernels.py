@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lsmdp import LMDP, kernels
+from lsmdp.perron import power
 from lsmdp.perron.newton import lower_to_paths
 
 
@@ -115,7 +116,7 @@ def test_power_steps_are_products(averaging: bool) -> None:
     first = A @ z
     ratios = first / z
     expected = first + A @ first / np.sqrt(ratios.min() * ratios.max()) if averaging else first
-    walk = kernels.power_walk(kernels.rows(P), g, z, 0.0, 1 + averaging, averaging)
+    walk = power.power_walk(kernels.rows(P), g, z, 0.0, 1 + averaging, averaging)
     assert walk.steps == 1 + averaging
     np.testing.assert_allclose(z / z[0], expected / expected[0], rtol=1e-13)
 
@@ -124,7 +125,7 @@ def test_power_steps_stop_at_their_target_and_see_their_contraction() -> None:
     P = LMDP(np.random.default_rng(4).uniform(0, 1, (30, 30)), normalise=True).P
     W = 0.97 * np.eye(30) + 0.03 * P.toarray()  # the averaged pair contracts by (0.97 + 0.97^2)/2 = 0.955
     slow, z = LMDP(W, normalise=True).P, np.random.default_rng(1).uniform(0.5, 1, 30)
-    walk = kernels.power_walk(kernels.rows(slow), np.ones(30), z, 1e-9, 10_000, False)
+    walk = power.power_walk(kernels.rows(slow), np.ones(30), z, 1e-9, 10_000, False)
     ratios = slow @ z / z
     assert np.log(ratios.max() / ratios.min()) <= 1e-9
     assert walk.averaging  # ten steps at 0.97 leave more than half
@@ -136,7 +137,7 @@ def test_power_steps_that_go_round_stay_finite() -> None:
     """On a cycle with one expensive state the ratios differ by e^100 at first: no scale is right for all of them."""
     P = LMDP(np.roll(np.eye(6), 1, axis=1)).P
     z = np.ones(6)
-    walk = kernels.power_walk(kernels.rows(P), np.exp([-100.0, 0, 0, 0, 0, 0]), z, 1e-9, 100, False)
+    walk = power.power_walk(kernels.rows(P), np.exp([-100.0, 0, 0, 0, 0, 0]), z, 1e-9, 100, False)
     assert np.isfinite(z).all()
     assert z.max() == 1.0
     assert z.min() > 0.0

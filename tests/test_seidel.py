@@ -7,6 +7,7 @@ import pytest
 
 from lsmdp import LMDP, clusters, grid, kernels, random_graph, solve
 from lsmdp.perron import seidel
+from lsmdp.policy import kept_flow
 
 TOL = 1e-6
 
@@ -23,7 +24,8 @@ def unequal(small: int, large: int, link: float) -> LMDP:
 
 
 MODELS = {
-    "random graph": (lambda: random_graph(3000), 9),
+    "random graph": (lambda: random_graph(3000), 8),
+    "large random graph": (lambda: random_graph(20_000), 8),  # large enough for sweeps that end early
     "cold random graph": (lambda: random_graph(2000, temperature=0.2), 16),
     "two clusters": (lambda: clusters(2, 1000, 1e-4), 20),
     "three clusters": (lambda: clusters(3, 500, 1e-3), 30),
@@ -51,6 +53,44 @@ def test_rounds_are_certified_and_right(name: str) -> None:
     truth = solve(lmdp, c_sum / t, tol=1e-9)
     assert swept.lo <= truth.bounds[1]
     assert swept.hi >= truth.bounds[0]
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3])
+def test_the_bits_are_those_of_a_run_that_was_resumed(temperature: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept of v is what is computed from v alone, and threads, or a call more or less, change nothing."""
+    lmdp, c = random_graph(2000, temperature=temperature), np.random.default_rng(3).uniform(0, 1, 2000)
+    v, c_next = solve(lmdp, c, tol=TOL).v, c + 1e-3 * np.random.default_rng(4).uniform(0, 1, 2000)
+    swept = seidel.sweep(lmdp, c_next, TOL, v, 60)
+    assert swept.certified
+    flow = kept_flow(lmdp, swept.v)
+    assert flow is not None
+    for kept, computed in zip(flow, kernels.flow(lmdp.P, swept.v.copy(), temperature), strict=True):
+        np.testing.assert_array_equal(kept, computed)
+    monkeypatch.setattr(seidel, "LARGE", 0)
+    again = seidel.sweep(LMDP(lmdp.P, temperature=temperature), c_next, TOL, v.copy(), 60)
+    np.testing.assert_array_equal(again.v, swept.v)
+    assert again[1:] == swept[1:]
+
+
+def test_a_sweep_ends_where_its_states_have_little_left() -> None:
+    """Windows of states that are far from done are gone through; the first that is not ends the sweep, soon after."""
+    n = 8 * seidel.WINDOW
+    lmdp = random_graph(n)
+    _, single = seidel._kept(lmdp)
+    r = np.random.default_rng(5).uniform(-1, 1, n).astype(np.float32)
+    gain, pull, e = np.ones(n, np.float32), np.ones(n, np.float32), np.empty(n, np.float32)
+
+    def sweep(x: np.ndarray, enough: float) -> int:
+        given = single[:3], r, np.float32(r.mean()), gain, pull, x, e
+        return int(seidel._sweep(*given[0], *given[1:], True, False, enough)[0])
+
+    x = r.copy()
+    assert sweep(x, 0.0) == n
+    before = x.copy()
+    moved = sweep(x, np.inf)
+    assert seidel.WINDOW <= moved < seidel.WINDOW + seidel.CHUNK
+    np.testing.assert_array_equal(x[moved:], before[moved:])
+    assert np.all(x[:moved] != before[:moved])
 
 
 def test_a_change_that_is_not_small() -> None:

@@ -39,6 +39,15 @@ def extremes(x: Any) -> tuple[float, float]:
     return least, most
 
 
+@njit(cache=True, error_model="numpy")
+def any_below(x: Any, least: float) -> bool:
+    """Whether an entry is smaller than that, or a nan."""
+    count = 0
+    for k in range(x.size):  # counted, not compared one after the other: many at a time
+        count += not x[k] >= least
+    return count > 0
+
+
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def exponentials(x: Any, out: Any, spare: Any) -> None:
     """out = e^{-x} for 0 <= x <= 700."""

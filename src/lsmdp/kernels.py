@@ -1,7 +1,7 @@
 """Compiled loops over the states for P and the policies of a value function.
 
-Elimination, the facts of a chain and the searches of a bracket keep theirs beside them; no loop over states is plain
-Python anywhere.
+The methods of a solve, elimination, the facts of a chain and the searches of a bracket keep theirs beside them; no
+loop over states is plain Python anywhere.
 
 All of them read P once, row by row, as CSR arrays. ``u`` is always a value function in units of the temperature,
 u = v / temperature, and every row is scaled by its own smallest successor value m(x) = min_{P(x,y)>0} u(y), so
@@ -35,17 +35,16 @@ import numpy as np
 from numba import njit
 
 from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen
-from lsmdp.elementary import exponentials, extremes, logarithms
+from lsmdp.elementary import any_below, exponentials, extremes, logarithms
 from lsmdp.parts import in_parts
 
 Arrays = tuple[Any, Any, Any]
 ROWS = 256  # sums that wait for their logarithms
 NORMAL = 2.3e-308  # smallest number of full precision
+TINY = 1e-290  # from here on, what is lost below 1e-308 is far below any rounding
 FLAT = 100.0  # span of u up to which one scale serves all rows; the price is a rounding error of 5 FLAT eps
 FLAT_SINGLE = 80.0  # the same in single precision
-BLOCK = 10  # power steps between two looks at the contraction
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-SMALLEST = 1e-120  # power steps stop at an entry of z below this; two steps lose at most 130 decades (power.py)
 
 
 def rows(P: CSR) -> Arrays:
@@ -156,25 +155,6 @@ def sample(P: CSR, u: Floats, states: Ints, uniforms: Floats) -> Ints:
     return out
 
 
-class Walk(NamedTuple):
-    """How a run of power steps went: its last gap, and the contraction per step that was seen last (1: none)."""
-
-    steps: int
-    gap: float
-    rate: float
-    averaging: bool
-
-
-def power_walk(arrays: Arrays, g: Floats, z: Floats, target: float, max_steps: int, averaging: bool) -> Walk:
-    """z <- g * (A z) in place, scaled, until the ratios agree within ``target`` or an entry of z is very small.
-
-    After ``BLOCK`` steps that have not halved the gap, or from the start with ``averaging``, pairs of steps are
-    averaged: z <- (A z + A A z) / 2.
-    """
-    spare, second = np.empty_like(z), np.empty_like(z)
-    return Walk(*_power_walk(*arrays, g, z, spare, second, target, max_steps, averaging, BLOCK, SMALLEST))
-
-
 @njit(cache=True, error_model="numpy")
 def enclose(
     c: float, step: float, s: float, surprise: float, temperature: float, entries: float, eps: float
@@ -183,7 +163,7 @@ def enclose(
     base = step + temperature * surprise
     value = c + base  # eq:bellman_V
     error = eps * (temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(base) + abs(value))
-    return value, error + temperature * entries * (1e-300 / min(s, 1e-290) * 1e-23)
+    return value, error + temperature * entries * (1e-300 / min(s, TINY) * 1e-23)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -193,14 +173,17 @@ def _weights(v: Any, low: float, temperature: float, w: Any, first: int, last: i
         end = min(start + ROWS, last)
         here = v[start:end]
         for k in range(end - start):
-            d[k] = (here[k] - low) / temperature
+            d[k] = here[k] - low
+        if temperature != 1.0:
+            for k in range(end - start):
+                d[k] /= temperature
         exponentials(d[: end - start], w[start:end], spare)
 
 
 @njit(cache=True, error_model="numpy")
 def logs_of(s: Any, logs: Any, spare: Any) -> None:
     """logs = log s for a whole array of positive numbers."""
-    if extremes(s)[0] >= NORMAL:
+    if not any_below(s, NORMAL):
         logarithms(s, logs, spare)
     else:
         for k in range(s.size):
@@ -250,13 +233,22 @@ def block_bounds(
     ends: Any, c: Any, v: Any, m: Any, s: Any, logs: Any, temperature: float, eps: float, lower: Any, upper: Any
 ) -> tuple[float, float]:
     """Bounds on r(x) for a block of rows; a v or a c beyond floats proves nothing."""
-    bad = 0
+    if any_below(s[: v.size], TINY):
+        for k in range(v.size):
+            entries = np.float64(np.int32(ends[k + 1] - ends[k]))
+            value, error = enclose(c[k], m[k] - v[k], s[k], -logs[k], temperature, entries, eps)
+            lower[k], upper[k] = value - error, value + error
+    else:  # the same for any s, without a division
+        for k in range(v.size):
+            entries = np.float64(np.int32(ends[k + 1] - ends[k]))
+            value, error = enclose(c[k], m[k] - v[k], TINY, -logs[k], temperature, entries, eps)
+            lower[k], upper[k] = value - error, value + error
+    bad, lo, hi = 0, np.inf, -np.inf
     for k in range(v.size):
-        entries = np.float64(np.int32(ends[k + 1] - ends[k]))
-        value, error = enclose(c[k], m[k] - v[k], s[k], -logs[k], temperature, entries, eps)
-        lower[k], upper[k] = value - error, value + error
         bad += not upper[k] - lower[k] < np.inf
-    return (-np.inf, np.inf) if bad else (extremes(lower[: v.size])[0], extremes(upper[: v.size])[1])
+    for k in range(v.size):
+        lo, hi = min(lo, lower[k]), max(hi, upper[k])
+    return (-np.inf, np.inf) if bad else (lo, hi)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
@@ -277,14 +269,24 @@ def _residual(
     last: int,
 ) -> tuple[float, float]:
     """Bounds on Bv - v, and whatever there is room for: itself, s, and log s for m = low."""
-    lo, hi = np.inf, -np.inf
+    lo, hi, keep, flat = np.inf, -np.inf, all_logs.size > 0, w.size > 0
     space = np.empty((8, ROWS))
-    m, s, logs, cost, lower, upper, spare = space[0], space[1], space[2], space[3], space[4], space[5], space[6:]
+    m, some_s, some_logs, cost, lower, upper, spare = (
+        space[0],
+        space[1],
+        space[2],
+        space[3],
+        space[4],
+        space[5],
+        space[6:],
+    )
     for k in range(ROWS):
-        m[k], s[k] = low, 1.0
+        m[k] = low
     for start in range(first, last, ROWS):  # sums first: a logarithm in between would make the next row's reads wait
         size = min(ROWS, last - start)
         end = start + size
+        s = all_s[start:end] if keep and flat else some_s[:size]
+        logs = all_logs[start:end] if keep and flat else some_logs[:size]
         block_sums(indptr, indices, data, v, w, temperature, start, size, m, s)
         logs_of(s, logs, spare)
         here = v[start:end]
@@ -298,15 +300,22 @@ def _residual(
             out = r[start:end]
             for k in range(size):
                 out[k] = cost[k] + ((m[k] - here[k]) - temperature * logs[k])
-        if all_s.size > 0:
-            out = all_s[start:end]
-            for k in range(size):
-                out[k] = s[k]
-        if all_logs.size > 0:
+        if keep and not flat:
             out = all_logs[start:end]
             for k in range(size):
                 out[k] = logs[k] + (low - m[k]) / temperature
     return lo, hi
+
+
+@njit(cache=True, error_model="numpy")
+def evaluate_into(
+    indptr: Any, indices: Any, data: Any, c: Any, v: Any, high: float, temperature: float, w: Any, s: Any, logs: Any
+) -> tuple[float, float]:
+    """``evaluate`` for compiled loops and a v from 0 to ``high``, all rows at once; no bounds where it is not flat."""
+    if not high <= FLAT * temperature:
+        return -np.inf, np.inf
+    _weights(v, 0.0, temperature, w, 0, v.size)
+    return _residual(indptr, indices, data, c, v, 0.0, w, temperature, EPS, w[:0], s, logs, 0, v.size)
 
 
 @njit(cache=True, error_model="numpy")
@@ -391,69 +400,3 @@ def _sample(indptr: Any, indices: Any, data: Any, u: Any, states: Any, uniforms:
                 chosen = indices[p]
                 break
         out[i] = chosen
-
-
-@njit(cache=True, error_model="numpy")
-def _power_step(
-    indptr: Any, indices: Any, data: Any, g: Any, z: Any, scale: float, out: Any
-) -> tuple[float, float, float]:
-    lo, hi, smallest = np.inf, 0.0, np.inf
-    for x in range(z.size):
-        s = 0.0
-        for p in range(indptr[x], indptr[x + 1]):
-            s += data[p] * z[indices[p]]
-        s *= g[x]
-        ratio = s / z[x]
-        lo = min(lo, ratio)
-        hi = max(hi, ratio)
-        s *= scale
-        out[x] = s
-        smallest = min(smallest, s)
-    return lo, hi, smallest
-
-
-@njit(cache=True, error_model="numpy")
-def _power_walk(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    g: Any,
-    z: Any,
-    out: Any,
-    second: Any,
-    target: float,
-    max_steps: int,
-    averaging: bool,
-    block: int,
-    smallest_allowed: float,
-) -> tuple[int, float, float, bool]:
-    scale, rate, gap = 1.0, 1.0, np.inf
-    gap_before = np.inf
-    steps, since = 0, 0
-    while steps < max_steps:
-        lo, hi, smallest = _power_step(indptr, indices, data, g, z, scale, out)
-        steps += 1
-        since += 1
-        gap, scale = np.log(hi / lo), 1.0 / np.sqrt(lo * hi)
-        if averaging and gap > target and steps < max_steps:
-            _power_step(indptr, indices, data, g, out, scale, second)
-            steps += 1
-            since += 1
-            smallest = np.inf
-            for x in range(z.size):
-                out[x] = (out[x] + second[x]) / 2
-                smallest = min(smallest, out[x])
-        largest = 0.0
-        for x in range(z.size):
-            largest = max(largest, out[x])
-        for x in range(z.size):
-            z[x] = out[x] / largest
-        smallest /= largest
-        if gap <= target or smallest < smallest_allowed:
-            break
-        if since >= block:
-            if gap_before < np.inf:
-                rate = (gap / gap_before) ** (1.0 / since)
-                averaging = averaging or gap > gap_before / 2
-            gap_before, since = gap, 0
-    return steps, gap, rate, averaging

@@ -44,7 +44,10 @@ def keep_flow(lmdp: LMDP, flow: kernels.Flow) -> None:
 
 def kept_flow(lmdp: LMDP, v: Floats) -> kernels.Flow | None:
     """The flow of this very array, if it is kept."""
-    return next((flow for flow in _flows.get(lmdp, ()) if flow.v is v), None)
+    for flow in reversed(_flows.get(lmdp, ())):  # most often the last
+        if flow.v is v:
+            return flow
+    return None
 
 
 def flow_of(lmdp: LMDP, v: Floats) -> kernels.Flow:

@@ -19,7 +19,7 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.learners.leader import Aims, LeaderBase, first_lead, narrowing
-from lsmdp.learners.stretch import running_means
+from lsmdp.learners.stretch import last, running_means
 from lsmdp.model import LMDP
 
 
@@ -64,5 +64,5 @@ class FollowTheLeader(LeaderBase):
         """Every round, the mean of all costs."""
         after = np.arange(len(costs))
         sums, means = running_means(state.c_sum, costs, state.t, self.kappa)
-        memory = {"t": state.t + len(costs), "c_sum": sums[-1].copy()}
+        memory = {"t": state.t + len(costs), "c_sum": last(sums)}
         return Aims(after, means, narrowing(self.tolerance, state.t + 1 + after), memory)

@@ -46,6 +46,11 @@ def running_means(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> t
     return sums, means
 
 
+def last(rows: Floats) -> Floats:
+    """The last row, without the others behind it."""
+    return np.asarray(rows[-1].copy() if len(rows) > 1 else rows[0])
+
+
 @njit(cache=True, error_model="numpy")
 def _running_means(c_sum: Any, costs: Any, t: int, kappa: float, sums: Any, means: Any) -> None:
     for k in range(costs.shape[0]):

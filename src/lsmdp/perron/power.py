@@ -13,8 +13,10 @@ that periodic and nearly periodic chains converge as well.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from lsmdp import kernels
 from lsmdp.arrays import Floats
@@ -22,6 +24,17 @@ from lsmdp.perron.problem import Attempt, Problem, exhausted
 
 PLAIN_SPAN = 150.0  # up to this span of v and of c, z = e^{-v} itself is a safe representation (65 decades)
 BASES = 2000  # a walk that needs more of them than this is going nowhere
+BLOCK = 10  # power steps between two looks at the contraction
+SMALLEST = 1e-120  # power steps stop at an entry of z below this; two steps lose at most 130 decades
+
+
+class Walk(NamedTuple):
+    """How a run of power steps went: its last gap, and the contraction per step that was seen last (1: none)."""
+
+    steps: int
+    gap: float
+    rate: float
+    averaging: bool
 
 
 @dataclass(frozen=True)
@@ -35,7 +48,7 @@ class Power:
         """Iterate until the ratios agree within tol, or max_steps."""
         _, lo, hi = problem.residual(v)
         best = Attempt(v, lo, hi, 0)
-        walk = kernels.Walk(0, best.gap, 1.0, False)
+        walk = Walk(0, best.gap, 1.0, False)
         steps, target = 0, tol
         for _ in range(BASES):
             if best.gap <= tol or steps >= self.max_steps:
@@ -54,14 +67,14 @@ class Power:
         return Attempt(best.v, best.lo, best.hi, steps, walk.rate, work=float(steps))
 
 
-def _walk(problem: Problem, v: Floats, target: float, max_steps: int, averaging: bool) -> tuple[Floats, kernels.Walk]:
+def _walk(problem: Problem, v: Floats, target: float, max_steps: int, averaging: bool) -> tuple[Floats, Walk]:
     """Steps on one base until the target, the end of the budget, or the need for a new base."""
     base, arrays, g, z = _coordinates(problem, v)
     if g is None:  # the residual itself spans hundreds: take a Bellman step
         r, _, _ = problem.residual(v)
         v = v + r
-        return v - v.min(), kernels.Walk(1, float(np.ptp(r)), 1.0, averaging)
-    walk = kernels.power_walk(arrays, g, z, target, max_steps, averaging)
+        return v - v.min(), Walk(1, float(np.ptp(r)), 1.0, averaging)
+    walk = power_walk(arrays, g, z, target, max_steps, averaging)
     v = base - np.log(z)
     return v - v.min(), walk
 
@@ -77,3 +90,79 @@ def _coordinates(problem: Problem, v: Floats) -> tuple[Floats, kernels.Arrays, F
     weights = kernels.policy_weights(problem.P, v)
     weights.flags.writeable = False
     return v, (indptr, indices, weights), np.exp(r.min() - r), np.ones_like(v)
+
+
+def power_walk(arrays: kernels.Arrays, g: Floats, z: Floats, target: float, max_steps: int, averaging: bool) -> Walk:
+    """z <- g * (A z) in place, scaled, until the ratios agree within ``target`` or an entry of z is very small.
+
+    After ``BLOCK`` steps that have not halved the gap, or from the start with ``averaging``, pairs of steps are
+    averaged: z <- (A z + A A z) / 2.
+    """
+    spare, second = np.empty_like(z), np.empty_like(z)
+    return Walk(*_power_walk(*arrays, g, z, spare, second, target, max_steps, averaging, BLOCK, SMALLEST))
+
+
+@njit(cache=True, error_model="numpy")
+def _power_step(
+    indptr: Any, indices: Any, data: Any, g: Any, z: Any, scale: float, out: Any
+) -> tuple[float, float, float]:
+    lo, hi, smallest = np.inf, 0.0, np.inf
+    for x in range(z.size):
+        s = 0.0
+        for p in range(indptr[x], indptr[x + 1]):
+            s += data[p] * z[indices[p]]
+        s *= g[x]
+        ratio = s / z[x]
+        lo = min(lo, ratio)
+        hi = max(hi, ratio)
+        s *= scale
+        out[x] = s
+        smallest = min(smallest, s)
+    return lo, hi, smallest
+
+
+@njit(cache=True, error_model="numpy")
+def _power_walk(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    g: Any,
+    z: Any,
+    out: Any,
+    second: Any,
+    target: float,
+    max_steps: int,
+    averaging: bool,
+    block: int,
+    smallest_allowed: float,
+) -> tuple[int, float, float, bool]:
+    scale, rate, gap = 1.0, 1.0, np.inf
+    gap_before = np.inf
+    steps, since = 0, 0
+    while steps < max_steps:
+        lo, hi, smallest = _power_step(indptr, indices, data, g, z, scale, out)
+        steps += 1
+        since += 1
+        gap, scale = np.log(hi / lo), 1.0 / np.sqrt(lo * hi)
+        if averaging and gap > target and steps < max_steps:
+            _power_step(indptr, indices, data, g, out, scale, second)
+            steps += 1
+            since += 1
+            smallest = np.inf
+            for x in range(z.size):
+                out[x] = (out[x] + second[x]) / 2
+                smallest = min(smallest, out[x])
+        largest = 0.0
+        for x in range(z.size):
+            largest = max(largest, out[x])
+        for x in range(z.size):
+            z[x] = out[x] / largest
+        smallest /= largest
+        if gap <= target or smallest < smallest_allowed:
+            break
+        if since >= block:
+            if gap_before < np.inf:
+                rate = (gap / gap_before) ** (1.0 / since)
+                averaging = averaging or gap > gap_before / 2
+            gap_before, since = gap, 0
+    return steps, gap, rate, averaging

@@ -9,9 +9,13 @@ lets each equation hold, with the x of this sweep where there is one:
     gain(i) = w(i) / (1 - Q(i, i)),    pull(i) = gain(i) / s(i);
 
 by how much x(i) moves, over gain(i), is the residual e(i) that was left. On a random graph with 7 moves a sweep shrinks
-it by 0.28, a power step by 0.5. x is a small correction, so that single precision does: P is kept without its diagonal,
+it by 0.26, a power step by 0.5. x is a small correction, so that single precision does: P is kept without its diagonal,
 in two thirds of the bytes. What lambda' still lacks shows as the mean of e, of which half is added after each sweep: if
 d moves on by the same amount everywhere, half of the states that a state leads to have moved already.
+
+*When to stop.* What is left after a sweep is the span of e times the contraction, that of the norm of e: the extremes
+of a few thousand numbers stray, their norm does not. States that moved longest ago have most left, and those are
+the next to move: where the span of e in a long enough window of states is small enough, the rest need not move again.
 
 *Slow modes.* Sets that are seldom left keep the error that is constant on each of them: when sweeps stop shrinking e,
 they only move d by a constant on each set, and these levels tell the sets. On each set B, alpha_B (one of them is 0)
@@ -35,22 +39,27 @@ from lsmdp import kernels
 from lsmdp.arrays import Floats, frozen, read_only
 from lsmdp.elementary import extremes
 from lsmdp.model import LMDP
+from lsmdp.parts import LARGE
 from lsmdp.policy import flow_of, keep_flow
 
-CHUNK = 256  # states whose sums are taken before any of them moves
+CHUNK = 256  # states whose sums are taken before any of them moves,
+CHUNKS = 16  # at least so many times
+WINDOW = 2000  # states in a row, at least, that tell how far the others have come
+WINDOWS = 8  # in a sweep
 SPAN = 20.0  # of v / T up to which w, 1/w and x have room in single precision
 ROUNDS = 5  # of sweeps, each from a certificate on
-SHARE = 0.85  # of the goal; the rest is for what is not linear
+SHARE = 0.9  # of the goal; the rest is for what is not linear
 CURVED = 0.02  # of the square of the gap is not linear, so that nothing is gained below it,
 DIGITS = 1e-5  # nor below this share of it, in single precision
 HASTE = 0.1  # least contraction that is believed in
 STALLED = 0.6  # a contraction above this is that of a slow mode
 BINS = 64  # of how far the states have moved, where those without any are borders between levels,
 LEVELS = 12  # if these are few
+SPREAD = 8.0  # a span is about so many standard deviations
 LOST = 100.0  # a residual this many times the first one will not come back
 MANY = 1e9  # sweeps, beyond all patience
 
-_single: WeakKeyDictionary[LMDP, tuple[Any, Any, Any, Any]] = WeakKeyDictionary()
+_single: WeakKeyDictionary[LMDP, tuple[kernels.Arrays, tuple[Any, Any, Any, Any]]] = WeakKeyDictionary()
 
 
 class Swept(NamedTuple):
@@ -70,18 +79,17 @@ class Swept(NamedTuple):
 
 def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
     """From v until the bounds for the cost c are at most tol apart, or ``limit`` sweeps."""
-    T, flow, sweeps, left = lmdp.temperature, flow_of(lmdp, v), 0, MANY
+    T, c, flow, sweeps, left = lmdp.temperature, frozen(c), flow_of(lmdp, v), 0, MANY
     width = np.inf
     for _ in range(ROUNDS):
         if not flow.flat or sweeps >= limit:
             break
-        u, wide, taken, rate = _solve(lmdp, c, flow, SHARE * tol / T, limit - sweeps)
+        flow, lo, hi, wide, taken, rate = _attempt(lmdp, c, flow, SHARE * tol / T, limit - sweeps)
         sweeps += taken
         left = min(log(max(wide * T / tol, 2.0)) / -log(rate), MANY) if rate < 1.0 else MANY
         if not wide < np.inf:
             break
-        v = read_only(T * u if T != 1.0 else u)
-        flow, lo, hi = kernels.evaluate(lmdp.P, c, v, T)
+        v = flow.v
         if hi - lo <= tol:
             keep_flow(lmdp, flow)
             return Swept(v, lo, hi, sweeps, 0.0)
@@ -91,69 +99,94 @@ def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
     return Swept(v, -np.inf, np.inf, sweeps, left)
 
 
-def _solve(lmdp: LMDP, c: Floats, flow: kernels.Flow, goal: float, limit: int) -> tuple[Floats, float, int, float]:
-    u = np.empty(lmdp.n)
-    given = (*_kept(lmdp), frozen(c), flow.v, flow.w, flow.s, flow.logs)
-    return u, *_sweeps(*given, flow.temperature, flow.low, goal, limit, u)
+def _attempt(
+    lmdp: LMDP, c: Floats, flow: kernels.Flow, goal: float, limit: int
+) -> tuple[kernels.Flow, float, float, float, int, float]:
+    """The next v, as a flow, with its bounds for c; and what ``_sweeps`` says of it."""
+    arrays, single = _kept(lmdp)
+    n, T, v = lmdp.n, flow.temperature, np.empty(lmdp.n)
+    given: tuple[Any, ...] = (T, c, flow.v, flow.w, flow.s, flow.logs, flow.low, *single, goal, limit)
+    if arrays[1].size < LARGE:  # all in one call
+        w, s, logs = np.empty(n), np.empty(n), np.empty(n)
+        lo, hi, wide, steps, rate = _certified(*arrays, v, w, s, logs, *given)
+        return kernels.Flow(read_only(v), T, 0.0, w, s, logs), lo, hi, wide, steps, rate
+    _, wide, steps, rate = _sweeps(v, *given)
+    flow, lo, hi = kernels.evaluate(lmdp.P, c, read_only(v), T)
+    return flow, lo, hi, wide, steps, rate
 
 
-def _kept(lmdp: LMDP) -> tuple[Any, Any, Any, Any]:
-    """P without its diagonal, as CSR arrays, and the diagonal, in single precision."""
+def _kept(lmdp: LMDP) -> tuple[kernels.Arrays, tuple[Any, Any, Any, Any]]:
+    """P as the loops read it; and in single precision, without its diagonal, which is the last of these arrays."""
     kept = _single.get(lmdp)
     if kept is None:
-        indptr, indices, data = kernels.rows(lmdp.P)
+        indptr, indices, data = arrays = kernels.rows(lmdp.P)
         off = indices != np.repeat(np.arange(lmdp.n, dtype=indices.dtype), np.diff(lmdp.P.indptr))
         before = np.concatenate([[0], np.cumsum(off)])  # entries off the diagonal before each entry
-        ends, single = read_only(before[indptr].astype(indptr.dtype)), read_only(data[off].astype(np.float32))
-        diagonal = read_only(lmdp.P.diagonal().astype(np.float32))
-        kept = _single[lmdp] = ends, read_only(indices[off]), single, diagonal
+        ends, weights = before[indptr].astype(indptr.dtype), data[off].astype(np.float32)
+        single = ends, indices[off], weights, lmdp.P.diagonal().astype(np.float32)
+        for array in single:
+            read_only(array)
+        kept = _single[lmdp] = arrays, single
     return kept
 
 
 @njit(cache=True, error_model="numpy")
+def _certified(
+    indptr: Any, indices: Any, data: Any, u: Any, w: Any, s: Any, logs: Any, temperature: float, c: Any, *given: Any
+) -> tuple[float, float, float, int, float]:
+    """Sweeps for u, then the bounds that it proves for c, with w, s and logs; and what ``_sweeps`` says of it."""
+    high, wide, steps, rate = _sweeps(u, temperature, c, *given)
+    lo, hi = kernels.evaluate_into(indptr, indices, data, c, u, high, temperature, w, s, logs)
+    return lo, hi, wide, steps, rate
+
+
+@njit(cache=True, error_model="numpy")
 def _sweeps(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    diagonal: Any,
+    u: Any,
+    temperature: float,
     c: Any,
     v: Any,
     w: Any,
     s: Any,
     logs: Any,
-    temperature: float,
     low: float,
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    diagonal: Any,
     goal: float,
     limit: int,
-    u: Any,
-) -> tuple[float, int, float]:
-    """u = (v + d) / T from 0; the gap that is expected of it, the sweeps, and the contraction of the last one."""
+) -> tuple[float, float, int, float]:
+    """u = v + d from 0; its span, the gap that is expected of it, the sweeps, and the contraction of the last one."""
     n = v.size
     r, gain, pull = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
     x, e = np.empty_like(r), np.empty_like(r)
     if not _prepare(diagonal, c, v, w, s, logs, temperature, low, u, r, gain, pull, x):
-        return np.inf, 0, 1.0
-    least, most = _extremes(r)
-    first = span = before = float(most) - float(least)
-    rate, shift, steps, stalled, at_split = 1.0, 0.0, 0, 0, np.inf
+        return np.inf, np.inf, 0, 1.0
+    span, size = _extent(r)
+    first, rate, shift, steps, stalled, at_split, look = size, 1.0, 0.0, 0, 0, np.inf, False
     goal = max(goal, max(CURVED * span * span, DIGITS * span))
-    while span * rate > goal and steps < limit and span <= LOST * first:
+    while span * rate > goal and steps < limit and size <= LOST * first:
         if stalled == 2:
-            if not span < at_split / 2:
+            if not size < at_split / 2:
                 break  # they were not what is slow
             shift += _split(indptr, indices, data, r, np.float32(shift), gain, pull, x, e, w)
-            stalled, steps, at_split = -1, steps + 2, span
-        least, most, total = _sweep(indptr, indices, data, r, np.float32(shift), gain, pull, x, e)
-        before, span, steps = span, float(most - least), steps + 1
+            stalled, steps, at_split = -1, steps + 2, size
+        enough = goal if look and span * rate * rate <= goal and at_split == np.inf else 0.0
+        look = 2.0 * size * rate * rate <= goal or steps + 1 == limit  # no span is below two standard deviations
+        moved, total, squares, span = _sweep(
+            indptr, indices, data, r, np.float32(shift), gain, pull, x, e, look, stalled == 1, enough
+        )
+        steps += 1
+        if moved < n:
+            span = goal / rate
+            break
+        before, size = size, np.sqrt(squares / n)
+        span = span if look else SPREAD * size
         shift += total / n / 2
-        rate = max(span / before, HASTE) if stalled >= 0 else 1.0
+        rate = max(size / before, HASTE) if stalled >= 0 else 1.0
         stalled = stalled + 1 if stalled < 0 or rate > STALLED else 0
-    for i in range(n):
-        u[i] += x[i] / w[i]
-    lowest, _ = extremes(u)
-    for i in range(n):
-        u[i] -= lowest
-    return span * rate, steps, rate
+    return _added(x, w, temperature, u), span * rate, steps, rate
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
@@ -175,12 +208,13 @@ def _prepare(
     """What a sweep reads, in single precision; x starts where P has only its diagonal. Whether there is room for it."""
     scale = 1.0 / temperature
     origin = (c[0] - (v[0] - low)) * scale - logs[0]
-    total = 0.0
+    total, steep = 0.0, 0
     for i in range(v.size):
         u[i] = (v[i] - low) * scale
         value = (c[i] * scale - u[i]) - logs[i] - origin
         r[i] = value  # small, and so exact enough
         total += value
+        steep += u[i] > SPAN
     mean = np.float32(total / v.size)
     for i in range(v.size):
         weight, total_weight = np.float32(w[i]), np.float32(s[i])
@@ -189,24 +223,78 @@ def _prepare(
         gain[i] = pull[i] * total_weight
         r[i] -= mean
         x[i] = r[i] * gain[i]
-    return extremes(u)[1] <= SPAN
+    return steep == 0
+
+
+@njit(cache=True, error_model="numpy")
+def _added(x: Any, w: Any, temperature: float, u: Any) -> float:
+    """u += x / w, then from 0, then in units of the cost; its span."""
+    for i in range(u.size):
+        u[i] += x[i] / np.float32(w[i])
+    least, most = extremes(u)
+    for i in range(u.size):
+        u[i] = (u[i] - least) * temperature
+    return (most - least) * temperature
 
 
 @njit(cache=True, error_model="numpy", fastmath=True)
-def _move(r: Any, shift: Any, gain: Any, pull: Any, s: Any, x: Any, e: Any) -> Any:
-    """The new x of a few states, and the residual that it removes; the sum of this."""
-    total = np.float32(0.0)
+def _move(r: Any, shift: Any, gain: Any, pull: Any, s: Any, x: Any, e: Any) -> tuple[Any, Any]:
+    """The new x of a few states, and the residual e that it removes; the sums of e and of its squares."""
+    total, squares = np.float32(0.0), np.float32(0.0)
     for k in range(x.size):
         new = gain[k] * (r[k] - shift) + pull[k] * s[k]
         e[k] = (new - x[k]) / gain[k]
         x[k] = new
         total += e[k]
-    return total
+        squares += e[k] * e[k]
+    return total, squares
+
+
+@njit(cache=True, error_model="numpy")
+def _sweep(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    r: Any,
+    shift: Any,
+    gain: Any,
+    pull: Any,
+    x: Any,
+    e: Any,
+    look: bool,
+    keep: bool,
+    enough: float,
+) -> tuple[int, float, float, float]:
+    """One sweep: the states that moved, the sums of e and of its squares, and its span, if one is to ``look``.
+
+    All of e is left if one is to ``keep`` it. A sweep ends early, where the span of e in a window is ``enough``.
+    """
+    n = x.size
+    chunk, window = min(CHUNK, n // CHUNKS + 1), max(n // WINDOWS, WINDOW)
+    s, end = np.empty(chunk, np.float32), window
+    least, most, total, squares = np.float32(np.inf), np.float32(-np.inf), 0.0, 0.0
+    low, high = least, most  # in this window
+    for i in range(0, n, chunk):
+        j = min(i + chunk, n)
+        kernels.flat_sums(indptr, indices, data, x, i, j - i, s)
+        here = i if keep else 0
+        moved = e[here : here + j - i]
+        more = _move(r[i:j], shift, gain[i:j], pull[i:j], s, x[i:j], moved)
+        total, squares = total + more[0], squares + more[1]
+        if look:
+            below, above = _extremes(moved)
+            low, high = min(low, below), max(high, above)
+            if j >= end or j == n:
+                least, most = min(least, low), max(most, high)
+                if high - low <= enough:
+                    return j, total, squares, float(most - least)
+                low, high, end = np.float32(np.inf), np.float32(-np.inf), j + window
+    return n, total, squares, float(most - least)
 
 
 @njit(cache=True, error_model="numpy", fastmath=True)
 def _extremes(e: Any) -> tuple[Any, Any]:
-    """min and max, many at a time."""
+    """min and max."""
     least, most = np.float32(np.inf), np.float32(-np.inf)
     for k in range(e.size):
         least = e[k] if e[k] < least else least
@@ -214,20 +302,14 @@ def _extremes(e: Any) -> tuple[Any, Any]:
     return least, most
 
 
-@njit(cache=True, error_model="numpy")
-def _sweep(
-    indptr: Any, indices: Any, data: Any, r: Any, shift: Any, gain: Any, pull: Any, x: Any, e: Any
-) -> tuple[Any, Any, float]:
-    """One sweep; the extremes of e and its sum."""
-    s, n = np.empty(CHUNK, np.float32), x.size
-    least, most, total = np.float32(np.inf), np.float32(-np.inf), 0.0
-    for i in range(0, n, CHUNK):
-        j = min(i + CHUNK, n)
-        kernels.flat_sums(indptr, indices, data, x, i, j - i, s)
-        total += _move(r[i:j], shift, gain[i:j], pull[i:j], s, x[i:j], e[i:j])
-        low, high = _extremes(e[i:j])
-        least, most = min(least, low), max(most, high)
-    return least, most, total
+@njit(cache=True, error_model="numpy", fastmath=True)
+def _extent(e: Any) -> tuple[float, float]:
+    """max - min, and the root of the mean square."""
+    squares = np.float32(0.0)
+    for k in range(e.size):
+        squares += e[k] * e[k]
+    least, most = _extremes(e)
+    return float(most - least), np.sqrt(squares / e.size)
 
 
 @njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
