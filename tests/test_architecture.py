@@ -27,6 +27,7 @@ ORDER = (
     "updates",
     "small",
     "dissection",
+    "panels",
     "elimination",
     "chain",
     "books",
