@@ -36,10 +36,10 @@ Peers: products a round (times lsmdp's mean, rounds that met the certificate of 
 the last vector and the loosest tolerance that meets the certificate; `power` is the power method in numpy and scipy.
 *goal* is what we want of the mean. Where it is not reached:
 
-- **Grids and roads**: two to four steps a round, of which the triangles of the factor are most. A fresh factor would not
-  save a step where the first one leaves a square; on roads, each leaves a tenth to a quarter. Pairs that are remembered
-  across rounds, and Bellman updates between the steps, did not pay. One-way roads have two triangles to read instead
-  of one, and their first step raises the residual.
+- **Grids and roads**: two to four steps a round, of which the triangles of the factor are most. A fresh factor would
+  not save a step where the first one leaves a square; on roads, each leaves a tenth to a quarter. Pairs that are
+  remembered across rounds, and Bellman updates between the steps, did not pay. One-way roads have two triangles to
+  read instead of one, and their first step raises the residual.
 - **Random graphs**: about seven sweeps of 0.8 products, a certificate of 2. Reading x at random is the limit of a
   sweep; forward and backward sweeps that share their sums would read P half as often. Two clusters take twice the
   sweeps.
