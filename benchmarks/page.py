@@ -36,12 +36,10 @@ Peers: products a round (times lsmdp's mean, rounds that met the certificate of 
 the last vector and the loosest tolerance that meets the certificate; `power` is the power method in numpy and scipy.
 *goal* is what we want of the mean. Where it is not reached:
 
-- **Small sparse models** (grid 30x30, ring, random 2k): a product takes 10 microseconds, Python and the calls of
-  compiled code 40 to 60 a round. Full small models are played in compiled stretches of rounds; sparse ones would need
-  the same.
-- **Grids and roads**: two to four steps a round, of which the triangles of the factor are most. Steps that remember
-  pairs across rounds saved one to three of them in a trial. One-way roads have two triangles to read instead of one,
-  and their first step raises the residual.
+- **Grids and roads**: two to four steps a round, of which the triangles of the factor are most. A fresh factor would
+  not save a step where the first one leaves a square; on roads, each leaves a tenth to a quarter. Pairs that are
+  remembered across rounds, and Bellman updates between the steps, did not pay. One-way roads have two triangles to
+  read instead of one, and their first step raises the residual.
 - **Random graphs**: about six sweeps of 0.75 products, a certificate of 2. A sweep takes as long as its reads of P and
   x, three to an entry. Forward and backward sweeps that share their sums read P half as often, but the vectors twice,
   and rows that are cut in two end anywhere: no gain with seven moves. Two clusters take nine sweeps and a product for

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from lsmdp import ConvergenceError, clusters, grid, random_graph, ring
+from lsmdp.dissection import SMALL
 from lsmdp.elimination import eliminate, pinned, plan
 from lsmdp.model import LMDP
 
@@ -118,6 +119,31 @@ def test_symmetric_weights_need_one_factor_and_may_keep_it_in_single_precision(s
     assert single.lower is single.upper
     assert single.lower.dtype == np.float32
     assert np.abs(single.solve(b) - both).max() <= 1e-4 * np.abs(both).max()
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_panels_in_single_precision_solve_the_same(name: str) -> None:
+    """Of numbers >= 0 nothing cancels: one factor a state, each off by 2^-24, on the way there and on the way back."""
+    P, rng = CHAINS[name]().P, np.random.default_rng(4)
+    n = P.shape[0]
+    killing, b = rng.uniform(0, 0.1, n), rng.uniform(0, 1, n)
+    shares, panels = (eliminate(plan(P), P.data, killing, single=single) for single in (False, True))
+    assert panels.lower.dtype == np.float32
+    assert panels.bases[-1] == panels.lower.size == panels.upper.size
+    np.testing.assert_allclose(panels.solve(b), shares.solve(b), rtol=2 * n * 2.0**-24)
+    np.testing.assert_allclose(panels.visits(b), shares.visits(b), rtol=4 * n * 2.0**-24)  # a law is divided by its sum
+
+
+def test_small_subtrees_make_one_block_and_no_block_loses_a_state() -> None:
+    """Blocks of all widths up to four times a panel; in a band, none is much narrower than a small subtree."""
+    made = plan(grid(40, 40).P)
+    assert made.blocks is not None
+    widths = np.diff(made.blocks.first)
+    assert widths.sum() == 1600
+    assert set(widths % 4) == {0, 1, 2, 3}
+    band = plan(ring(1000, 0.9).P)
+    assert band.blocks is not None
+    assert np.diff(band.blocks.first).mean() > SMALL / 4
 
 
 @pytest.mark.parametrize("last", [0, 199])

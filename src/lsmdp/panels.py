@@ -50,13 +50,10 @@ def keep(front: Any, width: Any, base: Any, symmetric: Any, pivots: Any, lower: 
     if symmetric:
         return
     for k in range(width - 1, -1, -1):
-        row = front[k]
+        scale = 1.0 / pivots[k]
         for j in range(k + 1, height):
-            row[j] /= pivots[k]
-        for j in range(width - 1, k, -1):
-            share, later = row[j], front[j]
-            for i in range(j + 1, height):
-                row[i] += share * later[i]
+            front[k, j] *= scale
+        _back_through(front[k], front, k, width)
     _write(front[:, :height].T, width, base, upper)
 
 
@@ -80,16 +77,40 @@ def _through(row: Any, front: Any, own: Any) -> None:
         j += 1
 
 
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _back_through(row: Any, front: Any, first: Any, own: Any) -> None:
+    """The same for the shares row[first + 1 : own] on the other side, where the later rows of front are done."""
+    height = front.shape[0]
+    j = own - 4
+    while j > first:
+        a, b, c, d = row[j], row[j + 1], row[j + 2], row[j + 3]
+        p, q, r, s = front[j], front[j + 1], front[j + 2], front[j + 3]
+        row[j + 1] += a * p[j + 1]
+        row[j + 2] += a * p[j + 2] + b * q[j + 2]
+        row[j + 3] += a * p[j + 3] + (b * q[j + 3] + c * r[j + 3])
+        for k in range(j + 4, height):
+            row[k] += (a * p[k] + b * q[k]) + (c * r[k] + d * s[k])
+        j -= 4
+    for i in range(j + 3, first, -1):
+        a, p = row[i], front[i]
+        for k in range(i + 1, height):
+            row[k] += a * p[k]
+
+
 @njit(cache=True, error_model="numpy")
 def _write(X: Any, width: Any, at: Any, out: Any) -> None:
     """The panels of [X; G], with the ones on the diagonal and the zeros above it."""
     height = X.shape[0]
     for low in range(0, width, 4):
         for k in range(low, low + 4):
-            for i in range(low, height):
-                out[at + i - low] = X[i, k] if k < min(i, width) else 0.0
+            column = out[at : at + height - low]
             if k < width:
-                out[at + k - low] = 1.0
+                column[: k - low] = 0.0
+                column[k - low] = 1.0
+                for i in range(k + 1 - low, height - low):
+                    column[i] = X[low + i, k]
+            else:
+                column[:] = 0.0
             at += height - low
 
 

@@ -30,7 +30,7 @@ from numba import njit
 
 from lsmdp import kernels
 from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen
-from lsmdp.dissection import Blocks
+from lsmdp.dissection import RUN, Blocks
 from lsmdp.elementary import exponentials, extremes
 from lsmdp.elimination import Elimination, eliminate, pinned
 from lsmdp.errors import ConvergenceError
@@ -45,7 +45,6 @@ SYMMETRIC_SPAN = 250.0  # and up to which products of two of them are
 LONGEST = 2.0  # steps in v are shortened to this
 LOST = 300.0  # a residual this many times the best one will not come back
 VISITED = 0.01  # the pinned state may be this much rarer than the commonest one
-ROWS = kernels.ROWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,20 +53,21 @@ class Factor:
 
     factors: Elimination
     P: CSR
+    turn: Any  # the state that each row of P is of
     law: Floats  # mu_0
     rows: Floats  # what the rows were multiplied by
 
     @cached_property
     def given(self) -> tuple[Any, ...]:
-        """What rounds read of it: P and the entries of its longest row, the order, the chain at the anchor."""
+        """What rounds read of it: P with the entries of its longest row, the order, the chain at the anchor."""
         f, most = self.factors, int(np.diff(self.P.indptr).max())
         made = self.law, self.rows, f.blocks, f.bases, f.lower, f.upper, f.pivots
-        return (*kernels.rows(self.P), most), f.order, made
+        return (*kernels.rows(self.P), self.turn, most), f.order, made
 
     @property
     def work(self) -> float:
-        """The cost to make it, relative to one of a chain that is not reversible."""
-        return 0.6 if self.factors.lower is self.factors.upper else 1.0
+        """The cost to make it, relative to an elimination without symmetry and without panels."""
+        return 0.85 if self.factors.lower is self.factors.upper else 1.4
 
 
 class Seen(NamedTuple):
@@ -118,7 +118,7 @@ def factor(problem: Problem, anchor: Floats) -> Factor | None:
             law, rows = law[factors.order], np.ones_like(law)
     except ConvergenceError:
         return None
-    return Factor(factors, problem.plan.permuted, law, rows)
+    return Factor(factors, *problem.plan.permuted, law, rows)
 
 
 def nothing(problem: Problem) -> Factor:
@@ -128,7 +128,7 @@ def nothing(problem: Problem) -> Factor:
     blocks = Blocks(np.zeros(1, dtype=np.int32), start, rows, start, np.zeros(0, dtype=np.int32))
     order = np.arange(n, dtype=np.int32)
     factors = Elimination(order, blocks, empty, empty, np.ones(n), killed=True, bases=start)
-    return Factor(factors, problem.P, np.full(n, 1.0 / n), np.ones(n))
+    return Factor(factors, problem.P, frozen(order.view(np.uint32)), np.full(n, 1.0 / n), np.ones(n))
 
 
 def _pinned(problem: Problem, anchor: Floats) -> tuple[Elimination, Floats]:
@@ -303,26 +303,28 @@ def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any) -> tuple[floa
     Each row is given the error of one that has the largest of everything: entries, |c|, the span of v, 1/s. A v that
     is beyond floats shows in the span of v or in that of r.
     """
-    indptr, indices, data, most = P
+    most = P[-1]
     low, high = extremes(v)
     if not high - low <= FLAT * T:
         return -np.inf, np.inf
-    s, surprise, spare, values = np.empty(ROWS), np.empty(ROWS), np.empty((2, ROWS)), np.empty(ROWS)
-    for start in range(0, v.size, ROWS):
-        end = min(start + ROWS, v.size)
-        for x in range(start, end):
-            v[x] -= low
-            logs[x] = v[x] / T
-        exponentials(logs[start:end], z[start:end], spare)
+    s, surprise, spare, values = np.empty(RUN), np.empty(RUN), np.empty((2, RUN)), np.empty(RUN)
+    for start in range(0, v.size, RUN):
+        end = min(start + RUN, v.size)
+        here, units = v[start:end], logs[start:end]
+        for k in range(here.size):
+            here[k] -= low
+            units[k] = here[k] / T
+        exponentials(units, z[start:end], spare)
     lower, upper, least = np.inf, -np.inf, np.inf
-    for start in range(0, v.size, ROWS):
-        rows = min(ROWS, v.size - start)
-        _sums(indptr, indices, data, z, start, s[:rows])
+    for start in range(0, v.size, RUN):
+        end = min(start + RUN, v.size)
+        here, out, c, rows = v[start:end], logs[start:end], cost[start:end], end - start
+        _sums(P, z, start, s[:rows])
         kernels.logs_of(s[:rows], surprise[:rows], spare)
-        for k in range(rows):
-            base = -v[start + k] - T * surprise[k]
-            values[k] = cost[start + k] + base  # eq:bellman_V
-            logs[start + k] = base / -T
+        for k in range(here.size):
+            base = -here[k] - T * surprise[k]
+            values[k] = c[k] + base  # eq:bellman_V
+            out[k] = base / -T
         least = min(least, extremes(s[:rows])[0])
         smallest, largest = extremes(values[:rows])
         lower, upper = min(lower, smallest), max(upper, largest)
@@ -334,12 +336,14 @@ def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any) -> tuple[floa
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _sums(indptr: Any, indices: Any, data: Any, z: Any, start: int, s: Any) -> None:
+def _sums(P: Any, z: Any, start: int, s: Any) -> None:
     """s = (Pz)(start + k) for all k; the terms of a row four by four, which do not wait for each other."""
+    indptr, indices, data, turn, _ = P
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    ends, turn, first = indptr[start + 1 : start + 1 + s.size], turn[start : start + s.size], np.uint64(start)
     p = np.uint64(indptr[start])
     for k in range(s.size):
-        total, end = 0.0, np.uint64(indptr[start + k + 1])
+        total, end = 0.0, np.uint64(ends[k])
         while p + four <= end:
             left = data[p] * z[indices[p]] + data[p + one] * z[indices[p + one]]
             total += left + (data[p + two] * z[indices[p + two]] + data[p + three] * z[indices[p + three]])
@@ -347,7 +351,7 @@ def _sums(indptr: Any, indices: Any, data: Any, z: Any, start: int, s: Any) -> N
         while p < end:
             total += data[p] * z[indices[p]]
             p += one
-        s[k] = total
+        s[np.uint64(turn[k]) - first] = total
 
 
 @njit(cache=True, error_model="numpy")
@@ -359,12 +363,17 @@ def _residual(cost: Any, T: float, logs: Any, r: Any) -> float:
     return _centre(r)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _centre(r: Any) -> float:
+@njit(cache=True, error_model="numpy", fastmath={"reassoc"})
+def _total(x: Any) -> float:
     total = 0.0
-    for x in range(r.size):
-        total += r[x]
-    mean = total / r.size
+    for i in range(x.size):
+        total += x[i]
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def _centre(r: Any) -> float:
+    mean = _total(r) / r.size
     for x in range(r.size):
         r[x] -= mean
     low, high = extremes(r)
@@ -374,29 +383,27 @@ def _centre(r: Any) -> float:
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any) -> float:
     """r for the new z, and its span. Where a is the Pz / z before (not 0), r changes by log(new / a)."""
-    indptr, indices, data, _ = P
-    s, logs, spare, scale = np.empty(ROWS), np.empty(ROWS), np.empty((2, ROWS)), 1.0 / T
+    s, logs, spare, scale = np.empty(RUN), np.empty(RUN), np.empty((2, RUN)), 1.0 / T
     near = a[0] > 0.0
-    for start in range(0, z.size, ROWS):
-        rows, far = min(ROWS, z.size - start), 0.0
-        _sums(indptr, indices, data, z, start, s[:rows])
-        for k in range(rows):
-            s[k] /= z[start + k]
-            far = max(far, abs(s[k] - a[start + k]) - 0.05 * a[start + k])
-        if near and far <= 0.0:
-            for k in range(rows):
-                x = start + k
-                y = (s[k] - a[x]) / (s[k] + a[x])
+    for start in range(0, z.size, RUN):
+        end = min(start + RUN, z.size)
+        here, before, out, c, rows, far = z[start:end], a[start:end], r[start:end], cost[start:end], end - start, 0
+        _sums(P, z, start, s[:rows])
+        for k in range(here.size):
+            s[k] /= here[k]
+            far += abs(s[k] - before[k]) > 0.05 * before[k]
+        if near and not far:
+            for k in range(here.size):
+                y = (s[k] - before[k]) / (s[k] + before[k])
                 q = y * y
-                r[x] -= 2 * y * (1 + q * (1 / 3 + q * (1 / 5 + q * (1 / 7 + q * (1 / 9)))))
-                a[x] = s[k]
+                out[k] -= 2 * y * (1 + q * (1 / 3 + q * (1 / 5 + q * (1 / 7 + q * (1 / 9)))))
+                before[k] = s[k]
             continue
-        for k in range(rows):
-            s[k], a[start + k] = s[k] / a[start + k] if near else s[k], s[k]
+        for k in range(here.size):
+            s[k], before[k] = s[k] / before[k] if near else s[k], s[k]
         kernels.logs_of(s[:rows], logs[:rows], spare)
-        for k in range(rows):
-            x = start + k
-            r[x] = r[x] - logs[k] if near else cost[x] * scale - logs[k]
+        for k in range(here.size):
+            out[k] = out[k] - logs[k] if near else c[k] * scale - logs[k]
     return _centre(r)
 
 
@@ -432,10 +439,7 @@ def _add(V: Any, pairs: int, shares: Any, d: Any) -> tuple[float, float]:
         for x in range(d.size):
             d[x] -= share * one[x]
     low, high = extremes(d)
-    total = 0.0
-    for x in range(d.size):
-        total += d[x]
-    return low, max(-low, high) if abs(total) < np.inf else np.inf
+    return low, max(-low, high) if abs(_total(d)) < np.inf else np.inf  # which a nan shows in
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -475,9 +479,9 @@ def _remember(r: Any, R: Any, V: Any, steps: int) -> None:
 def _move(z: Any, d: Any, low: float, longest: float) -> None:
     """z <- z e^{-d} up to a factor, d is used up; eight terms of the series are exact to rounding up to 0.03."""
     if longest > 0.03:
-        out, spare = np.empty(ROWS), np.empty((2, ROWS))
-        for start in range(0, z.size, ROWS):
-            end = min(start + ROWS, z.size)
+        out, spare = np.empty(RUN), np.empty((2, RUN))
+        for start in range(0, z.size, RUN):
+            end = min(start + RUN, z.size)
             for x in range(start, end):
                 d[x] -= low
             exponentials(d[start:end], out[: end - start], spare)
