@@ -43,19 +43,23 @@ LAW_GOAL = 1e-12  # l1 distance to the stationary law
 REDUCED = 16  # states up to which a reduction costs no more than a few steps
 STEPS = 30  # towards a stationary law in one round
 INVERSION = 4  # times n products with Q is what an inversion takes
-CLOSE = 2e-4  # largest |Q'/Q - 1| for which three terms of its series do
+CLOSE = 2e-4  # largest |w'/w - 1| + |s'/s - 1| for which four terms of the series of G do
+KEPT = 1 / 64  # of max a^2, to be left of mu.G(a) - mu.G(m)
 
 
 class Equilibrium(NamedTuple):
     """The stationary law of the last policy, and what the next one is found with.
 
-    ``anchor`` is the v at which A was inverted, and ``debt`` the products since that it might have saved. Both arrays
-    are empty where no inverse is needed.
+    ``anchor`` is the v at which A was inverted, ``anchored`` its stationary law, ``K`` that of A^{-1} (infinite: it is
+    not to be used), and ``debt`` the products since that another A might have saved. The arrays are empty where no
+    inverse is needed.
     """
 
     mu: Floats
     anchor: Floats
+    anchored: Floats
     inverse: Floats
+    K: float
     debt: int
 
     @classmethod
@@ -63,8 +67,8 @@ class Equilibrium(NamedTuple):
         """Before round 1: any law, and nothing to go by yet."""
         n, padded = square.rows.shape
         if square.balanced.size or n <= REDUCED:
-            return cls(np.full(n, 1.0 / n), np.empty(0), np.empty((0, 0)), 0)
-        return cls(np.full(n, 1.0 / n), np.zeros(n), np.zeros((n, padded)), INVERSION * n)
+            return cls(np.full(n, 1.0 / n), np.empty(0), np.empty(0), np.empty((0, 0)), np.inf, 0)
+        return cls(np.full(n, 1.0 / n), np.zeros(n), np.zeros(n), np.zeros((n, padded)), np.inf, INVERSION * n)
 
 
 class Books(NamedTuple):
@@ -93,10 +97,11 @@ def account(
     values, costs = given(values), given(costs)
     columns = np.empty((5, rounds))
     law, kl = law.copy(), np.empty(n)
-    mu, anchor, inverse = rest.mu.copy(), rest.anchor.copy(), rest.inverse.copy()
+    mu, anchor, anchored, inverse = (array.copy() for array in rest[:4])
     P = square.rows, square.columns, square.least, square.balanced
-    done, debt = _account(*P, temperature, t, values, costs, law, mu, anchor, inverse, rest.debt, kl, columns)
-    return Books(done, columns, law, Equilibrium(mu, anchor, inverse, debt), kl)
+    kept = mu, anchor, anchored, inverse
+    done, K, debt = _account(*P, temperature, t, values, costs, law, *kept, rest.K, rest.debt, kl, columns)
+    return Books(done, columns, law, Equilibrium(*kept, K, debt), kl)
 
 
 @njit(cache=True, error_model="numpy")
@@ -112,21 +117,24 @@ def _account(
     law: Any,
     mu: Any,
     anchor: Any,
+    anchored: Any,
     inverse: Any,
+    K: float,
     debt: int,
     kl: Any,
     out: Any,
-) -> tuple[int, int]:
+) -> tuple[int, float, int]:
     rounds, n = costs.shape
     padded = columns.shape[1]
-    v, after, share, total, change, first, second, p, pi = [np.zeros(padded) for _ in range(9)]
+    v, after, share, divergence, change, first, second, p, pi = [np.zeros(padded) for _ in range(9)]
     now, next_, old, spare = np.zeros((4, padded)), np.zeros((4, padded)), np.zeros((4, padded)), np.empty((2, padded))
     p[:n], pi[:n] = law, mu
-    K = np.inf
     if anchor.size > 0:
         pad(anchor, v)
-        look(columns, temperature, v, old[0], old[1], old[2], old[3], spare)
-        K = _norm(inverse)
+        look(columns, temperature, v, old[2], old[1], old[0], old[3], spare)
+        for x in range(padded):
+            old[1, x] /= old[0, x]
+        old[2, :n], old[2, n:] = anchored, 0.0
     done, moved = 0, True
     pad(values[0], v)
     _, flat = look(columns, temperature, v, now[0], now[1], now[2], now[3], spare)
@@ -135,9 +143,9 @@ def _account(
         if anchor.size > 0:
             if debt >= INVERSION * n:
                 K, debt = _renew(rows, w, s, old, inverse), 0
-                anchor[:] = values[done]
-            found, cost = _approach(rows, least, w, s, old, inverse, K, pi, after, share)
-            debt += cost
+                anchor[:], anchored[:] = values[done], old[2, :n]
+            found, taken = _approach(rows, least, w, s, old, inverse, K, pi, first, share, after)
+            debt += max(taken - 2, 0)
         else:
             found = not moved or (balanced.size > 0 and _balance(balanced, w, s, pi))
         if not found and not _reduce(rows, w, s, pi):
@@ -145,20 +153,20 @@ def _account(
         moved = False
         for x in range(n):
             moved |= values[done, x] != values[done + 1, x]
-        largest = 0.0
+        largest, step = 0.0, 0.0
         if moved:
             pad(values[done + 1], v)
             _, flat = look(columns, temperature, v, next_[0], next_[1], next_[2], next_[3], spare)
             if not flat:
                 break
-            largest = _divergence(columns, now, next_, first, second, total, change, spare)
+            largest, step = _divergence(columns, now, next_, pi, first, second, divergence, change, spare)
         _push(rows, w, s, p, share, after)
         c = costs[done]
         out[0, done] = mean(p, c)
         out[1, done] = temperature * max(-mean(after, d) - mean(p, logs), 0.0)
         out[2, done] = mean(pi, c) + temperature * max(-mean(pi, d) - mean(pi, logs), 0.0)
         out[3, done] = largest
-        out[4, done] = (t + done) * temperature * mean(pi, total) if moved else 0.0
+        out[4, done] = (t + done) * temperature * step
         for x in range(padded):
             p[x] = after[x]
         done += 1
@@ -172,7 +180,7 @@ def _account(
             now, next_ = next_, now
     for x in range(n):
         law[x], mu[x] = p[x], pi[x]
-    return done, debt
+    return done, K, debt
 
 
 @njit(cache=True, error_model="numpy")
@@ -197,19 +205,13 @@ def _push(rows: Any, w: Any, s: Any, law: Any, share: Any, after: Any) -> float:
     for x in range(padded):
         share[x] = law[x] / s[x]
     times(rows, share, after)
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
     for x in range(padded):
         after[x] *= w[x]
-    for x in range(0, padded, 4):
-        a, b, c, d = a + after[x], b + after[x + 1], c + after[x + 2], d + after[x + 3]
-    scale = 1.0 / ((a + b) + (c + d))
+    scale = 1.0 / total(after)
     for x in range(padded):
         after[x] *= scale
         share[x] = abs(after[x] - law[x])
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for x in range(0, padded, 4):
-        a, b, c, d = a + share[x], b + share[x + 1], c + share[x + 2], d + share[x + 3]
-    return float((a + b) + (c + d))
+    return total(share)
 
 
 @njit(cache=True, error_model="numpy")
@@ -226,60 +228,89 @@ def _balance(balanced: Any, w: Any, s: Any, mu: Any) -> bool:
 
 @njit(cache=True, error_model="numpy")
 def _approach(
-    rows: Any, least: Any, w: Any, s: Any, old: Any, inverse: Any, K: float, mu: Any, after: Any, share: Any
+    rows: Any, least: Any, w: Any, s: Any, anchor: Any, inverse: Any, K: float, mu: Any, y: Any, share: Any, after: Any
 ) -> tuple[bool, int]:
-    """Steps from mu to the stationary law: whether they arrive, and the products that another A might have saved."""
+    """From some mu to the stationary law of the weights w: whether it arrives, and the products taken."""
     n, padded = rows.shape
+    old_s, ratio, at_anchor, delta = anchor[0], anchor[1], anchor[2], anchor[3]
     for x in range(padded):
-        share[x], after[x] = w[x] / old[1, x], old[2, x] / s[x]
-    (low, high), (smallest, largest) = extremes(share), extremes(after)
-    q = max(high * largest - 1.0, 1.0 - low * smallest)
-    near = K * q <= 0.5 and K * n * EPS <= LAW_GOAL / 2
-    b = (1.0 - K * q) / K if near else mean(w, least) / extremes(s)[1]
+        delta[x] = s[x] / w[x] * ratio[x] - 1.0
+        y[x] = old_s[x] / s[x]
+    low, high = extremes(delta)
+    contraction, (least_scale, largest_scale) = K * max(-low, high), extremes(y)
+    if contraction <= 0.5:
+        goal = LAW_GOAL * least_scale / largest_scale * (1.0 - contraction) / contraction / 4
+        for x in range(padded):
+            y[x] *= mu[x]
+        scale = 1.0 / total(y)
+        for x in range(padded):
+            y[x] *= scale
+        for taken in range(STEPS):
+            for x in range(padded):
+                share[x] = y[x] * delta[x]
+            times(inverse, share, after)
+            for x in range(padded):
+                after[x] = at_anchor[x] - after[x]
+                share[x] = abs(after[x] - y[x])
+                y[x] = after[x]
+            if total(share) <= goal:
+                for x in range(padded):
+                    mu[x] = y[x] * s[x] / old_s[x]
+                scale = 1.0 / total(mu)
+                for x in range(padded):
+                    mu[x] *= scale
+                return True, taken + 1
+        return False, STEPS
+    b = mean(w, least) / extremes(s)[1]
     if n * EPS <= b * LAW_GOAL:
         for taken in range(STEPS):
             change = _push(rows, w, s, mu, share, after)
             if change <= b * LAW_GOAL:
-                return True, max(2 * taken - 3, 0) if near else taken
-            if near:
-                for x in range(padded):
-                    after[x] -= mu[x]
-                times(inverse, after, share)
-                for x in range(padded):
-                    mu[x] += share[x]
-                if K * q * change <= b * LAW_GOAL / 2:
-                    return True, 2 * max(taken - 1, 0)
-            else:
-                for x in range(padded):
-                    mu[x] = after[x]
+                return True, taken + 1
+            for x in range(padded):
+                mu[x] = after[x]
     return False, n // 4
 
 
 @njit(cache=True, error_model="numpy")
-def _renew(rows: Any, w: Any, s: Any, old: Any, inverse: Any) -> float:
-    """Invert I - Q + 1 1'/n for these weights; its K."""
+def _renew(rows: Any, w: Any, s: Any, anchor: Any, inverse: Any) -> float:
+    """Invert I - Q + 1 1'/n for these weights, and find their stationary law; K, or inf where they are not accurate."""
     n, padded = rows.shape
-    inverse[:] = 0.0
+    A, product = np.zeros((n, padded)), np.empty(padded)
     for x in range(n):
         for y in range(n):
-            inverse[x, y] = 1.0 / n - rows[x, y] * (w[y] / s[x])
-        inverse[x, x] += 1.0
+            A[x, y] = 1.0 / n - rows[x, y] * (w[y] / s[x])
+        A[x, x] += 1.0
+    inverse[:] = A
     invert(inverse)
     for x in range(padded):
-        old[1, x], old[2, x] = w[x], s[x]
-    return _norm(inverse)
+        anchor[0, x], anchor[1, x], anchor[2, x] = s[x], w[x] / s[x], 0.0
+    if not _reduce(rows, w, s, anchor[2]):
+        return np.inf
+    K, E = 0.0, 0.0
+    for x in range(n):
+        times(A, inverse[x], product)
+        product[x] -= 1.0
+        K, E = max(K, absolute(inverse[x])), max(E, absolute(product))
+    return K if E + 2 * n * EPS * K <= LAW_GOAL / 2 else np.inf
 
 
 @njit(cache=True, error_model="numpy")
-def _norm(inverse: Any) -> float:
-    """K: the largest sum of absolute values in a row."""
-    largest = 0.0
-    for x in range(inverse.shape[0]):
-        total = 0.0
-        for y in range(inverse.shape[1]):
-            total += abs(inverse[x, y])
-        largest = max(largest, total)
-    return largest
+def total(x: Any) -> float:
+    """The sum of a padded array, in an order of its own."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for i in range(0, x.size, 4):
+        a, b, c, d = a + x[i], b + x[i + 1], c + x[i + 2], d + x[i + 3]
+    return (a + b) + (c + d)
+
+
+@njit(cache=True, error_model="numpy")
+def absolute(x: Any) -> float:
+    """The sum of the absolute values."""
+    found = 0.0
+    for i in range(x.size):
+        found += abs(x[i])
+    return found
 
 
 @njit(cache=True, error_model="numpy")
@@ -314,44 +345,63 @@ def _reduce(rows: Any, w: Any, s: Any, mu: Any) -> bool:
 
 
 @njit(cache=True, error_model="numpy")
-def _divergence(columns: Any, now: Any, next_: Any, first: Any, second: Any, kl: Any, change: Any, spare: Any) -> float:
-    """kl = KL(Q || Q') for each state, and max_x |Q - Q'|_1."""
+def _divergence(
+    columns: Any, now: Any, next_: Any, mu: Any, a: Any, m: Any, kl: Any, change: Any, spare: Any
+) -> tuple[float, float]:
+    """max_x |Q - Q'|_1 and mu.KL(Q || Q'), where mu = mu Q."""
     padded = columns.shape[1]
     d, w, s, next_d, next_s = now[0], now[1], now[2], next_[0], next_[2]
     for x in range(padded):
         delta = d[x] - next_d[x]
-        first[x] = delta * (1.0 + delta * (0.5 + delta * (1 / 6)))  # w'/w - 1, where delta is small
-        second[x] = (s[x] - next_s[x]) / next_s[x]
-        kl[x], change[x] = 0.0, 0.0
-    low, high = extremes(first)
-    least, most = extremes(second)
+        a[x] = delta * (1.0 + delta * (0.5 + delta * (1 / 6)))  # w'/w - 1, where delta is small
+        m[x] = (next_s[x] - s[x]) / s[x]
+    low, high = extremes(a)
+    least, most = extremes(m)
     if max(-low, high) + max(-least, most) <= CLOSE:
-        _close(columns, w, first, second, kl, change)
-    else:
-        _far(columns, d, w, s, next_d, next_s, first, second, kl, change, spare)
+        step = _at_rest(mu, a, m, kl)
+        if step >= 0.0:
+            for x in range(padded):
+                a[x] *= w[x]
+            _changes(columns, w, a, m, change)
+            for x in range(padded):
+                change[x] /= next_s[x]
+            return extremes(change)[1], step
+    _far(columns, d, w, s, next_d, next_s, a, m, kl, change, spare)
     for x in range(padded):
         kl[x] /= s[x]
         change[x] /= s[x]
-    return extremes(change)[1]
+    return extremes(change)[1], mean(mu, kl)
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})  # a product and a sum may be rounded once
-def _close(columns: Any, w: Any, a: Any, b: Any, kl: Any, change: Any) -> None:
-    """Add sum_z P w (h^2/2 - h^3/3 + h^4/4) to kl and sum_z P w |h| to change, two z at a time."""
+def _at_rest(mu: Any, a: Any, m: Any, terms: Any) -> float:
+    """mu.G(a) - mu.G(m), or -1 where too little is left of it."""
+    factor = -mean(mu, a)  # so that (1 + a) (1 + factor) has mean 1, to first order
+    for x in range(mu.size):
+        y, z = a[x] + factor * (1.0 + a[x]), m[x] + factor * (1.0 + m[x])
+        terms[x] = y * y * (0.5 - y * (1 / 3 - y * (0.25 - y * 0.2)))
+        terms[x] -= z * z * (0.5 - z * (1 / 3 - z * (0.25 - z * 0.2)))
+    low, high = extremes(a)
+    largest, step = max(high + factor, -low - factor), mean(mu, terms)
+    return step if step >= KEPT * largest * largest else -1.0
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _changes(columns: Any, w: Any, wa: Any, m: Any, change: Any) -> None:
+    """change = sum_z P |w a - w m|, four z at a time."""
     n, padded = columns.shape
-    for z in range(0, n - 1, 2):
-        a0, a1, w0, w1, c0, c1 = a[z], a[z + 1], w[z], w[z + 1], columns[z], columns[z + 1]
+    for x in range(padded):
+        change[x] = 0.0
+    for z in range(0, n // 4 * 4, 4):
+        a0, a1, a2, a3 = wa[z], wa[z + 1], wa[z + 2], wa[z + 3]
+        w0, w1, w2, w3 = w[z], w[z + 1], w[z + 2], w[z + 3]
+        c0, c1, c2, c3 = columns[z], columns[z + 1], columns[z + 2], columns[z + 3]
         for x in range(padded):
-            h0, h1 = a0 + b[x] * (1 + a0), a1 + b[x] * (1 + a1)
-            u0, u1 = c0[x] * w0 * h0, c1[x] * w1 * h1
-            change[x] += abs(u0) + abs(u1)
-            kl[x] += u0 * h0 * (0.5 - h0 * (1 / 3 - h0 * 0.25)) + u1 * h1 * (0.5 - h1 * (1 / 3 - h1 * 0.25))
-    for z in range(n // 2 * 2, n):
+            here = c0[x] * abs(a0 - w0 * m[x]) + c1[x] * abs(a1 - w1 * m[x])
+            change[x] += here + (c2[x] * abs(a2 - w2 * m[x]) + c3[x] * abs(a3 - w3 * m[x]))
+    for z in range(n // 4 * 4, n):
         for x in range(padded):
-            h = a[z] + b[x] * (1 + a[z])
-            u = columns[z, x] * w[z] * h
-            change[x] += abs(u)
-            kl[x] += u * h * (0.5 - h * (1 / 3 - h * 0.25))
+            change[x] += columns[z, x] * abs(wa[z] - w[z] * m[x])
 
 
 @njit(cache=True, error_model="numpy")
@@ -371,6 +421,7 @@ def _far(
     """The same where policies differ more (see _divergence in kernels.py for why it is done so)."""
     n, padded = columns.shape
     for x in range(padded):
+        kl[x], change[x] = 0.0, 0.0
         delta[x] = s[x] / next_s[x]
     logarithms(delta, shift, spare)
     for x in range(padded):
