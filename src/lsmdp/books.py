@@ -41,6 +41,7 @@ from lsmdp.small import Square, given, invert, look, pad, times
 
 LAW_GOAL = 1e-12  # l1 distance to the stationary law
 REDUCED = 16  # states up to which a reduction costs no more than a few steps
+CHUNK = 16  # rounds whose policies are looked at together
 STEPS = 30  # towards a stationary law in one round
 INVERSION = 4  # times n products with Q is what an inversion takes
 CLOSE = 2e-4  # largest |w'/w - 1| + |s'/s - 1| for which four terms of the series of G do
@@ -125,85 +126,106 @@ def _account(
     out: Any,
 ) -> tuple[int, float, int]:
     rounds, n = costs.shape
-    padded = columns.shape[1]
-    v, after, share, divergence, change, first, second, p, pi = [np.zeros(padded) for _ in range(9)]
-    now, next_, old, spare = np.zeros((4, padded)), np.zeros((4, padded)), np.zeros((4, padded)), np.empty((2, padded))
-    p[:n], pi[:n] = law, mu
+    padded, size = columns.shape[1], min(rounds, CHUNK)
+    after, share, first, second, p, pi = [np.zeros(padded) for _ in range(6)]
+    v, d, w, s, logs, per, a, m = [np.zeros((size + 1, padded)) for _ in range(8)]
+    at, old, spare = np.zeros(size + 1, np.int64), np.zeros((5, padded)), np.empty((2, (size + 1) * padded))
+    low, p[:n], pi[:n] = np.zeros(size + 1), law, mu
     if anchor.size > 0:
-        pad(anchor, v)
-        look(columns, temperature, v, old[2], old[1], old[0], old[3], spare)
-        for x in range(padded):
-            old[1, x] /= old[0, x]
-        old[2, :n], old[2, n:] = anchored, 0.0
-    done, moved = 0, True
-    pad(values[0], v)
-    _, flat = look(columns, temperature, v, now[0], now[1], now[2], now[3], spare)
-    while flat and done < rounds:
-        d, w, s, logs = now[0], now[1], now[2], now[3]
-        if anchor.size > 0:
-            if debt >= INVERSION * n:
-                K, debt = _renew(rows, w, s, old, inverse), 0
-                anchor[:], anchored[:] = values[done], old[2, :n]
-            found, taken = _approach(rows, least, w, s, old, inverse, K, pi, first, share, after)
-            debt += max(taken - 2, 0)
-        else:
-            found = not moved or (balanced.size > 0 and _balance(balanced, w, s, pi))
-        if not found and not _reduce(rows, w, s, pi):
-            break
-        moved = False
-        for x in range(n):
-            moved |= values[done, x] != values[done + 1, x]
-        largest, step = 0.0, 0.0
-        if moved:
-            pad(values[done + 1], v)
-            _, flat = look(columns, temperature, v, next_[0], next_[1], next_[2], next_[3], spare)
-            if not flat:
-                break
-            largest, step = _divergence(columns, now, next_, pi, first, second, divergence, change, spare)
-        _push(rows, w, s, p, share, after)
-        c = costs[done]
-        out[0, done] = mean(p, c)
-        out[1, done] = temperature * max(-mean(after, d) - mean(p, logs), 0.0)
-        out[2, done] = mean(pi, c) + temperature * max(-mean(pi, d) - mean(pi, logs), 0.0)
-        out[3, done] = largest
-        out[4, done] = (t + done) * temperature * step
-        for x in range(padded):
-            p[x] = after[x]
-        done += 1
-        if done == rounds:
-            for x in range(padded):
-                first[x] = w[x] * d[x]
-            times(columns, first, share)
-            for x in range(n):
-                kl[x] = max(-share[x] / s[x] - logs[x], 0.0)
-        if moved:
-            now, next_ = next_, now
+        pad(anchor, v[0])
+        look(columns, temperature, v[:1], low, d, w, s, logs, spare)
+        _remember(w[0], s[0], old)
+        old[3, :n] = anchored
+    for start in range(0, rounds, size):
+        here = min(size, rounds - start)
+        count = _unlike(values[start : start + here + 1], v, at)
+        flat = look(columns, temperature, v[:count], low, d, w, s, logs, spare)
+        _differences(d, s, per, a, m, flat)
+        for k in range(here):
+            i, done = at[k], start + k
+            if at[k + 1] >= flat:
+                return _left(p, pi, law, mu, done, K, debt)
+            found = False
+            if anchor.size > 0:
+                if debt >= INVERSION * n:
+                    K, debt = _renew(rows, w[i], s[i], old, inverse), 0
+                    anchor[:], anchored[:] = values[done], old[3, :n]
+                found, taken = _approach(rows, least, w[i], s[i], per[i], old, inverse, K, pi, first, share, after)
+                debt += max(taken - 2, 0)
+            elif balanced.size > 0:
+                found = _balance(balanced, w[i], s[i], pi)
+            if not found and not _reduce(rows, w[i], s[i], pi):
+                return _left(p, pi, law, mu, done, K, debt)
+            largest, step = 0.0, 0.0
+            if at[k + 1] > i:
+                largest, step = _divergence(columns, d, w, s, per, a[i], m[i], i, pi, first, second, share, after, spare)
+            _push(rows, w[i], per[i], p, share, after)
+            c = costs[done]
+            out[0, done] = mean(p, c)
+            out[1, done] = temperature * max(-mean(after, d[i]) - mean(p, logs[i]), 0.0)
+            out[2, done] = mean(pi, c) + temperature * max(-mean(pi, d[i]) - mean(pi, logs[i]), 0.0)
+            out[3, done] = largest
+            out[4, done] = (t + done) * temperature * step
+            p, after = after, p
+    last = at[here - 1]
+    for x in range(padded):
+        first[x] = w[last, x] * d[last, x]
+    times(columns, first, share)
     for x in range(n):
+        kl[x] = max(-share[x] / s[last, x] - logs[last, x], 0.0)
+    return _left(p, pi, law, mu, rounds, K, debt)
+
+
+@njit(cache=True, error_model="numpy")
+def _left(p: Any, pi: Any, law: Any, mu: Any, done: int, K: float, debt: int) -> tuple[int, float, int]:
+    """What the next rounds begin with."""
+    for x in range(law.size):
         law[x], mu[x] = p[x], pi[x]
     return done, K, debt
 
 
 @njit(cache=True, error_model="numpy")
-def mean(law: Any, f: Any) -> float:
-    """The sum of law * f, in an order of its own."""
-    n = f.size
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for i in range(0, n // 4 * 4, 4):
-        a += law[i] * f[i]
-        b += law[i + 1] * f[i + 1]
-        c += law[i + 2] * f[i + 2]
-        d += law[i + 3] * f[i + 3]
-    for i in range(n // 4 * 4, n):
-        a += law[i] * f[i]
-    return (a + b) + (c + d)
+def _unlike(values: Any, v: Any, at: Any) -> int:
+    """v = the values without repetitions, padded; where each of them is in there; how many there are."""
+    count = 0
+    for k in range(len(values)):
+        new = k == 0
+        for x in range(values.shape[1]):
+            new |= values[k, x] != values[k - 1, x]
+        if new:
+            pad(values[k], v[count])
+            count += 1
+        at[k] = count - 1
+    return count
 
 
 @njit(cache=True, error_model="numpy")
-def _push(rows: Any, w: Any, s: Any, law: Any, share: Any, after: Any) -> float:
+def _differences(d: Any, s: Any, per: Any, a: Any, m: Any, count: int) -> None:
+    """per = 1/s; for each of the rows and the next, a = w'/w - 1 where that is small, and m = s'/s - 1."""
+    padded, d, s, per, a, m = d.shape[1], d.reshape(-1), s.reshape(-1), per.reshape(-1), a.reshape(-1), m.reshape(-1)
+    for i in range(count * padded):
+        per[i] = 1.0 / s[i]
+    for i in range((count - 1) * padded):
+        delta = d[i] - d[i + padded]
+        a[i] = delta * (1.0 + delta * (0.5 + delta * (1 / 6)))
+        m[i] = (s[i + padded] - s[i]) * per[i]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def mean(law: Any, f: Any) -> float:
+    """The sum of law * f, in an order of its own."""
+    found = 0.0
+    for i in range(f.size):
+        found += law[i] * f[i]
+    return found
+
+
+@njit(cache=True, error_model="numpy")
+def _push(rows: Any, w: Any, per: Any, law: Any, share: Any, after: Any) -> float:
     """after = law Q, divided by its sum; |after - law|_1."""
     padded = rows.shape[1]
     for x in range(padded):
-        share[x] = law[x] / s[x]
+        share[x] = law[x] * per[x]
     times(rows, share, after)
     for x in range(padded):
         after[x] *= w[x]
@@ -228,14 +250,25 @@ def _balance(balanced: Any, w: Any, s: Any, mu: Any) -> bool:
 
 @njit(cache=True, error_model="numpy")
 def _approach(
-    rows: Any, least: Any, w: Any, s: Any, anchor: Any, inverse: Any, K: float, mu: Any, y: Any, share: Any, after: Any
+    rows: Any,
+    least: Any,
+    w: Any,
+    s: Any,
+    per: Any,
+    anchor: Any,
+    inverse: Any,
+    K: float,
+    mu: Any,
+    y: Any,
+    share: Any,
+    after: Any,
 ) -> tuple[bool, int]:
     """From some mu to the stationary law of the weights w: whether it arrives, and the products taken."""
     n, padded = rows.shape
-    old_s, ratio, at_anchor, delta = anchor[0], anchor[1], anchor[2], anchor[3]
+    old_s, old_per, ratio, at_anchor, delta = anchor[0], anchor[1], anchor[2], anchor[3], anchor[4]
     for x in range(padded):
-        delta[x] = s[x] / w[x] * ratio[x] - 1.0
-        y[x] = old_s[x] / s[x]
+        delta[x] = s[x] * ratio[x] / w[x] - 1.0
+        y[x] = old_s[x] * per[x]
     low, high = extremes(delta)
     contraction, (least_scale, largest_scale) = K * max(-low, high), extremes(y)
     if contraction <= 0.5:
@@ -255,7 +288,7 @@ def _approach(
                 y[x] = after[x]
             if total(share) <= goal:
                 for x in range(padded):
-                    mu[x] = y[x] * s[x] / old_s[x]
+                    mu[x] = y[x] * s[x] * old_per[x]
                 scale = 1.0 / total(mu)
                 for x in range(padded):
                     mu[x] *= scale
@@ -264,7 +297,7 @@ def _approach(
     b = mean(w, least) / extremes(s)[1]
     if n * EPS <= b * LAW_GOAL:
         for taken in range(STEPS):
-            change = _push(rows, w, s, mu, share, after)
+            change = _push(rows, w, per, mu, share, after)
             if change <= b * LAW_GOAL:
                 return True, taken + 1
             for x in range(padded):
@@ -283,9 +316,8 @@ def _renew(rows: Any, w: Any, s: Any, anchor: Any, inverse: Any) -> float:
         A[x, x] += 1.0
     inverse[:] = A
     invert(inverse)
-    for x in range(padded):
-        anchor[0, x], anchor[1, x], anchor[2, x] = s[x], w[x] / s[x], 0.0
-    if not _reduce(rows, w, s, anchor[2]):
+    _remember(w, s, anchor)
+    if not _reduce(rows, w, s, anchor[3]):
         return np.inf
     K, E = 0.0, 0.0
     for x in range(n):
@@ -296,12 +328,19 @@ def _renew(rows: Any, w: Any, s: Any, anchor: Any, inverse: Any) -> float:
 
 
 @njit(cache=True, error_model="numpy")
+def _remember(w: Any, s: Any, anchor: Any) -> None:
+    """The rows s, 1/s and w/s of an anchor, whose stationary law is still to be found."""
+    for x in range(s.size):
+        anchor[0, x], anchor[1, x], anchor[2, x], anchor[3, x] = s[x], 1.0 / s[x], w[x] / s[x], 0.0
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def total(x: Any) -> float:
-    """The sum of a padded array, in an order of its own."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for i in range(0, x.size, 4):
-        a, b, c, d = a + x[i], b + x[i + 1], c + x[i + 2], d + x[i + 3]
-    return (a + b) + (c + d)
+    """The sum, in an order of its own."""
+    found = 0.0
+    for i in range(x.size):
+        found += x[i]
+    return found
 
 
 @njit(cache=True, error_model="numpy")
@@ -346,43 +385,51 @@ def _reduce(rows: Any, w: Any, s: Any, mu: Any) -> bool:
 
 @njit(cache=True, error_model="numpy")
 def _divergence(
-    columns: Any, now: Any, next_: Any, mu: Any, a: Any, m: Any, kl: Any, change: Any, spare: Any
+    columns: Any,
+    d: Any,
+    w: Any,
+    s: Any,
+    per: Any,
+    a: Any,
+    m: Any,
+    i: int,
+    mu: Any,
+    first: Any,
+    second: Any,
+    kl: Any,
+    change: Any,
+    spare: Any,
 ) -> tuple[float, float]:
-    """max_x |Q - Q'|_1 and mu.KL(Q || Q'), where mu = mu Q."""
+    """max_x |Q - Q'|_1 and mu.KL(Q || Q'), where Q is that of the rows i, Q' that of the next ones, and mu = mu Q."""
     padded = columns.shape[1]
-    d, w, s, next_d, next_s = now[0], now[1], now[2], next_[0], next_[2]
-    for x in range(padded):
-        delta = d[x] - next_d[x]
-        a[x] = delta * (1.0 + delta * (0.5 + delta * (1 / 6)))  # w'/w - 1, where delta is small
-        m[x] = (next_s[x] - s[x]) / s[x]
     low, high = extremes(a)
     least, most = extremes(m)
     if max(-low, high) + max(-least, most) <= CLOSE:
-        step = _at_rest(mu, a, m, kl)
+        step = _at_rest(mu, a, m, low, high, kl)
         if step >= 0.0:
             for x in range(padded):
-                a[x] *= w[x]
-            _changes(columns, w, a, m, change)
+                first[x] = a[x] * w[i, x]
+            _changes(columns, w[i], first, m, change)
             for x in range(padded):
-                change[x] /= next_s[x]
+                change[x] *= per[i + 1, x]
             return extremes(change)[1], step
-    _far(columns, d, w, s, next_d, next_s, a, m, kl, change, spare)
+    _far(columns, d[i], w[i], s[i], d[i + 1], s[i + 1], first, second, kl, change, spare)
     for x in range(padded):
-        kl[x] /= s[x]
-        change[x] /= s[x]
+        kl[x] *= per[i, x]
+        change[x] *= per[i, x]
     return extremes(change)[1], mean(mu, kl)
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})  # a product and a sum may be rounded once
-def _at_rest(mu: Any, a: Any, m: Any, terms: Any) -> float:
+def _at_rest(mu: Any, a: Any, m: Any, low: float, high: float, terms: Any) -> float:
     """mu.G(a) - mu.G(m), or -1 where too little is left of it."""
-    factor = -mean(mu, a)  # so that (1 + a) (1 + factor) has mean 1, to first order
+    factor = -(low + high) / 2
+    largest = high + factor
     for x in range(mu.size):
         y, z = a[x] + factor * (1.0 + a[x]), m[x] + factor * (1.0 + m[x])
         terms[x] = y * y * (0.5 - y * (1 / 3 - y * (0.25 - y * 0.2)))
         terms[x] -= z * z * (0.5 - z * (1 / 3 - z * (0.25 - z * 0.2)))
-    low, high = extremes(a)
-    largest, step = max(high + factor, -low - factor), mean(mu, terms)
+    step = mean(mu, terms)
     return step if step >= KEPT * largest * largest else -1.0
 
 

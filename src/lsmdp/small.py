@@ -36,6 +36,7 @@ from lsmdp.kernels import FLAT, enclose
 LIMIT = 256  # states up to which P is written out, where a stationary law costs less than n^3/3 operations (books.py),
 TINY = 64  # and up to which it is in any case
 LANES = 8
+LEAST = 1e-44  # s of a flat v is larger
 REINVERSIONS = 8  # in one round, before it is left to the general solver
 
 
@@ -157,22 +158,30 @@ def times(columns: Any, x: Any, out: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def look(columns: Any, temperature: float, v: Any, d: Any, w: Any, s: Any, logs: Any, spare: Any) -> tuple[float, bool]:
-    """d = (v - min v)/T, w = e^{-d}, s = P w and log s, all padded; min v, and whether one scale serves all rows.
+def look(columns: Any, temperature: float, v: Any, low: Any, d: Any, w: Any, s: Any, logs: Any, spare: Any) -> int:
+    """Of each row of v: low = min v, d = (v - low)/T, w = e^{-d}, s = P w and log s, for as many rows as are flat.
 
-    v is padded as well, with v[0].
+    A row is flat where one scale serves all its states. All are padded, v with v[:, 0].
     """
-    low, high = extremes(v)
-    if not high - low <= FLAT * temperature:
-        return low, False
-    for x in range(v.size):
-        d[x] = (v[x] - low) / temperature
-    exponentials(d, w, spare)
-    times(columns, w, s)
-    for x in range(columns.shape[0], s.size):
-        s[x] = s[0]
-    logarithms(s, logs, spare)
-    return low, True
+    padded, flat = v.shape[1], 0
+    for k in range(len(v)):
+        low[k], high = extremes(v[k])
+        if not high - low[k] <= FLAT * temperature:
+            break
+        for x in range(padded):
+            d[k, x] = v[k, x] - low[k]
+        flat += 1
+    size = flat * padded
+    if temperature != 1.0:
+        for i in range(size):
+            d.reshape(-1)[i] /= temperature
+    exponentials(d.reshape(-1)[:size], w.reshape(-1), spare)
+    for k in range(flat):
+        times(columns, w[k], s[k])
+        for x in range(len(columns), padded):
+            s[k, x] = s[k, 0]
+    logarithms(s.reshape(-1)[:size], logs.reshape(-1), spare)
+    return flat
 
 
 @njit(cache=True, error_model="numpy")
@@ -200,54 +209,44 @@ def _lead_all(
     steps: Any,
 ) -> tuple[int, bool, int]:
     rounds, n = costs.shape
-    padded = columns.shape[1]
-    d, w, s, logs, move, f, v, new, lower, upper = [np.zeros(padded) for _ in range(10)]
-    spare = np.empty((2, padded))
-    pad(start, v)
-    renewed = False
-    low, flat = look(columns, temperature, v, d, w, s, logs, spare)
-    for x in range(padded):
-        f[x] = (low - v[x]) - temperature * logs[x]
+    padded, most = columns.shape[1], extremes(entries)[1]
+    d, w, s, logs, raw = [np.zeros((1, padded)) for _ in range(5)]
+    move, f, v, new, r = [np.zeros(padded) for _ in range(5)]
+    low, spare, renewed = np.zeros(1), np.empty((2, padded)), False
+    pad(start, raw[0])
+    if look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
+        return 0, renewed, debt
+    _base(temperature, raw[0], low[0], logs[0], v, f)
     for t in range(rounds):
-        if not flat:
-            return t, renewed, debt
-        c, taken, inversions, fresh = costs[t], 0, 0, False
-        for x in range(n):
-            d[x] = c[x] + f[x]
-        pad(d[:n], lower)
-        lo, hi = extremes(lower)
-        before = hi - lo
+        c, taken, inversions, fresh, before = costs[t], 0, 0, False, np.nan
         while True:
-            times(inverse, d, move)
+            for x in range(n):
+                r[x] = c[x] + f[x]
+            times(inverse, r, move)
             for x in range(padded):
-                new[x] = v[x] + move[x]
-            pad(new[:n], new)
-            low, _ = extremes(new)
-            for x in range(padded):
-                new[x] -= low
+                raw[0, x] = v[x] + move[x]
+            pad(raw[0, :n], raw[0])
             taken += 1
-            low, flat = look(columns, temperature, new, d, w, s, logs, spare)
             lo, hi = -np.inf, np.inf
-            if flat:
-                lo, hi = _bounds(entries, temperature, c, new, s, logs, lower, upper)
+            if look(columns, temperature, raw, low, d, w, s, logs, spare) == 1:
+                _base(temperature, raw[0], low[0], logs[0], new, move)
+                lo, hi = _bounds(most, temperature, c, new, move, logs[0], spare[0])
             gap = hi - lo
-            halved = gap <= before / 2
-            done = gap <= tols[t]
-            if done or gap < before:
-                before, fresh = gap, False
-                for x in range(padded):
-                    v[x] = new[x]
-                    f[x] = -v[x] - temperature * logs[x]
-            if done:
+            if gap <= tols[t]:
+                v, new, f, move = new, v, move, f
                 break
+            if taken == 1:
+                before = _span(r[:n])
+            halved = gap <= before / 2
+            if gap < before:
+                before, fresh = gap, False
+                v, new, f, move = new, v, move, f
             if not halved:
                 if fresh or inversions == REINVERSIONS:
                     return t, renewed, debt
                 _inverse_at(columns, temperature, v, inverse)
                 inversions += 1
                 renewed, fresh, debt = True, True, 0
-            for x in range(n):
-                d[x] = c[x] + f[x]
         debt += taken - 1
         if 2 * debt >= n:
             _inverse_at(columns, temperature, v, inverse)
@@ -256,6 +255,20 @@ def _lead_all(
             values[t, x] = v[x]
         los[t], his[t], steps[t] = lo, hi, taken
     return rounds, renewed, debt
+
+
+@njit(cache=True, error_model="numpy")
+def _base(temperature: float, raw: Any, low: float, logs: Any, v: Any, f: Any) -> None:
+    """v = raw with its minimum at 0, and f = Bv - v for the cost 0."""
+    for x in range(v.size):
+        v[x] = raw[x] - low
+        f[x] = -v[x] - temperature * logs[x]
+
+
+@njit(cache=True, error_model="numpy")
+def _span(r: Any) -> float:
+    low, high = extremes(r)
+    return high - low
 
 
 @njit(cache=True, error_model="numpy")
@@ -270,63 +283,65 @@ def _track_all(
     los: Any,
     his: Any,
 ) -> int:
-    padded = columns.shape[1]
-    d, w, s, logs, c, v, once, lower, upper = [np.zeros(padded) for _ in range(9)]
-    spare = np.empty((2, padded))
-    pad(values[0], v)
+    padded, most = columns.shape[1], extremes(entries)[1]
+    d, w, s, logs, raw = [np.zeros((1, padded)) for _ in range(5)]
+    c, f, v, once = [np.zeros(padded) for _ in range(4)]
+    low, spare = np.zeros(1), np.empty((2, padded))
+    pad(values[0], raw[0])
     for t in range(los.size):
-        low, flat = look(columns, temperature, v, d, w, s, logs, spare)
-        if not flat:
+        if look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
             return t
-        los[t], his[t] = _bounds(entries, temperature, means[t], v, s, logs, lower, upper)
+        _base(temperature, raw[0], low[0], logs[0], v, f)
+        los[t], his[t] = _bounds(most, temperature, means[t], v, f, logs[0], spare[0])
         pad(means[t + 1], c)
         for step in range(steps):
-            if step > 0:
-                low, flat = look(columns, temperature, v, d, w, s, logs, spare)
-            for x in range(padded):
-                once[x] = c[x] + (low - temperature * logs[x])
-                v[x] = once[x]
-            if averaged and flat:
-                low, flat = look(columns, temperature, once, d, w, s, logs, spare)
-                for x in range(padded):
-                    v[x] = (once[x] + (c[x] + (low - temperature * logs[x]))) / 2
-            if not flat:
+            if step > 0 and look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
                 return t
-        low, _ = extremes(v)
+            for x in range(padded):
+                once[x] = c[x] + (low[0] - temperature * logs[0, x])
+                raw[0, x] = once[x]
+            if averaged:
+                if look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
+                    return t
+                for x in range(padded):
+                    raw[0, x] = (once[x] + (c[x] + (low[0] - temperature * logs[0, x]))) / 2
+        least = extremes(raw[0])[0]
         for x in range(padded):
-            v[x] -= low
+            raw[0, x] -= least
         for x in range(values.shape[1]):
-            values[t + 1, x] = v[x]
+            values[t + 1, x] = raw[0, x]
     return int(los.size)
 
 
 @njit(cache=True, error_model="numpy")
 def _bounds(
-    entries: Any, temperature: float, c: Any, v: Any, s: Any, logs: Any, lower: Any, upper: Any
+    entries: float, temperature: float, c: Any, v: Any, f: Any, logs: Any, r: Any
 ) -> tuple[float, float]:
-    """The certificate of a v with minimum 0; what is beyond floats proves nothing."""
-    finite = True
-    for x in range(c.size):
-        value, error = enclose(c[x], -v[x], s[x], -logs[x], temperature, entries[x], EPS)
-        lower[x], upper[x] = value - error, value + error
-        finite &= upper[x] - lower[x] < np.inf
-    for x in range(c.size, lower.size):
-        lower[x], upper[x] = lower[0], upper[0]
-    return (extremes(lower)[0], extremes(upper)[1]) if finite else (-np.inf, np.inf)
+    """The certificate of a flat v with minimum 0 and f = Bv - v for the cost 0, within the largest of all errors.
+
+    What is beyond floats proves nothing.
+    """
+    n, sum_ = c.size, 0.0
+    for x in range(n):
+        r[x] = c[x] + f[x]
+    (lo, hi), (least, largest), high = extremes(r[:n]), extremes(logs), extremes(v)[1]
+    _, error = enclose(max(-lo, hi), high, LEAST, max(-least, largest), temperature, entries, EPS)
+    for x in range(n):
+        sum_ += r[x]
+    return (lo - error, hi + error) if abs(sum_) + error < np.inf else (-np.inf, np.inf)
 
 
 @njit(cache=True, error_model="numpy")
 def _inverse_at(columns: Any, temperature: float, v: Any, out: Any) -> None:
     """The transpose of (I - Q_v + 1 1'/n)^{-1}; zeros where v spans too much for one scale."""
     n, padded = columns.shape
-    d, w, s, logs = np.zeros(padded), np.zeros(padded), np.zeros(padded), np.zeros(padded)
-    spare = np.empty((2, padded))
-    out[:] = 0.0
-    if not look(columns, temperature, v, d, w, s, logs, spare)[1]:
+    raw, d, w, s, logs = [np.zeros((1, padded)) for _ in range(5)]
+    raw[0], out[:] = v, 0.0
+    if look(columns, temperature, raw, np.zeros(1), d, w, s, logs, np.empty((2, padded))) == 0:
         return
     for y in range(n):
         for x in range(n):
-            out[y, x] = 1.0 / n - columns[y, x] * (w[y] / s[x])
+            out[y, x] = 1.0 / n - columns[y, x] * (w[0, y] / s[0, x])
         out[y, y] += 1.0
     invert(out)
 
