@@ -128,52 +128,60 @@ def _account(
     rounds, n = costs.shape
     padded, size = columns.shape[1], min(rounds, CHUNK)
     after, share, first, second, p, pi = [np.zeros(padded) for _ in range(6)]
-    v, d, w, s, logs, per, a, m = [np.zeros((size + 1, padded)) for _ in range(8)]
+    v, d, w, s, logs, per, a, m = [np.zeros((size + 1) * padded) for _ in range(8)]
     at, old, spare = np.zeros(size + 1, np.int64), np.zeros((5, padded)), np.empty((2, (size + 1) * padded))
     low, p[:n], pi[:n] = np.zeros(size + 1), law, mu
     if anchor.size > 0:
-        pad(anchor, v[0])
-        look(columns, temperature, v[:1], low, d, w, s, logs, spare)
-        _remember(w[0], s[0], old)
+        pad(anchor, v[:padded])
+        look(columns, temperature, v[:padded], low, d, w, s, logs, spare)
+        _remember(w[:padded], s[:padded], old)
         old[3, :n] = anchored
     for start in range(0, rounds, size):
         here = min(size, rounds - start)
-        count = _unlike(values[start : start + here + 1], v, at)
-        flat = look(columns, temperature, v[:count], low, d, w, s, logs, spare)
-        _differences(d, s, per, a, m, flat)
+        count = _unlike(values[start : start + here + 1], padded, v, at)
+        flat = look(columns, temperature, v[: count * padded], low, d, w, s, logs, spare)
+        _differences(padded, flat, d, s, per, a, m)
         for k in range(here):
-            i, done = at[k], start + k
+            done, i = start + k, at[k] * padded
             if at[k + 1] >= flat:
                 return _left(p, pi, law, mu, done, K, debt)
+            one_d, one_w, one_s = d[i : i + padded], w[i : i + padded], s[i : i + padded]
+            one_logs, one_per = logs[i : i + padded], per[i : i + padded]
             found = False
             if anchor.size > 0:
                 if debt >= INVERSION * n:
-                    K, debt = _renew(rows, w[i], s[i], old, inverse), 0
+                    K, debt = _renew(rows, one_w, one_s, old, inverse), 0
                     anchor[:], anchored[:] = values[done], old[3, :n]
-                found, taken = _approach(rows, least, w[i], s[i], per[i], old, inverse, K, pi, first, share, after)
+                found, taken = _approach(rows, least, one_w, one_s, one_per, old, inverse, K, pi, first, share, after)
                 debt += max(taken - 2, 0)
             elif balanced.size > 0:
-                found = _balance(balanced, w[i], s[i], pi)
-            if not found and not _reduce(rows, w[i], s[i], pi):
+                found = _balance(balanced, one_w, one_s, pi)
+            if not found and not _reduce(rows, one_w, one_s, pi):
                 return _left(p, pi, law, mu, done, K, debt)
             largest, step = 0.0, 0.0
-            if at[k + 1] > i:
-                largest, step = _divergence(columns, d, w, s, per, a[i], m[i], i, pi, first, second, share, after, spare)
-            _push(rows, w[i], per[i], p, share, after)
+            if at[k + 1] > at[k]:
+                largest, step = _divergence(columns, i, d, w, s, per, a, m, pi, first, second, share, after, spare)
+            _push(rows, one_w, one_per, p, share, after)
             c = costs[done]
             out[0, done] = mean(p, c)
-            out[1, done] = temperature * max(-mean(after, d[i]) - mean(p, logs[i]), 0.0)
-            out[2, done] = mean(pi, c) + temperature * max(-mean(pi, d[i]) - mean(pi, logs[i]), 0.0)
+            out[1, done] = temperature * max(-mean(after, one_d) - mean(p, one_logs), 0.0)
+            out[2, done] = mean(pi, c) + temperature * max(-mean(pi, one_d) - mean(pi, one_logs), 0.0)
             out[3, done] = largest
             out[4, done] = (t + done) * temperature * step
             p, after = after, p
-    last = at[here - 1]
-    for x in range(padded):
-        first[x] = w[last, x] * d[last, x]
-    times(columns, first, share)
-    for x in range(n):
-        kl[x] = max(-share[x] / s[last, x] - logs[last, x], 0.0)
+    i = at[here - 1] * padded
+    _surprises(columns, d[i:], w[i:], s[i:], logs[i:], first, share, kl)
     return _left(p, pi, law, mu, rounds, K, debt)
+
+
+@njit(cache=True, error_model="numpy")
+def _surprises(columns: Any, d: Any, w: Any, s: Any, logs: Any, weighted: Any, sums: Any, kl: Any) -> None:
+    """KL(Q || P) of each state."""
+    for x in range(weighted.size):
+        weighted[x] = w[x] * d[x]
+    times(columns, weighted, sums)
+    for x in range(kl.size):
+        kl[x] = max(-sums[x] / s[x] - logs[x], 0.0)
 
 
 @njit(cache=True, error_model="numpy")
@@ -185,7 +193,7 @@ def _left(p: Any, pi: Any, law: Any, mu: Any, done: int, K: float, debt: int) ->
 
 
 @njit(cache=True, error_model="numpy")
-def _unlike(values: Any, v: Any, at: Any) -> int:
+def _unlike(values: Any, padded: int, v: Any, at: Any) -> int:
     """v = the values without repetitions, padded; where each of them is in there; how many there are."""
     count = 0
     for k in range(len(values)):
@@ -193,16 +201,15 @@ def _unlike(values: Any, v: Any, at: Any) -> int:
         for x in range(values.shape[1]):
             new |= values[k, x] != values[k - 1, x]
         if new:
-            pad(values[k], v[count])
+            pad(values[k], v[count * padded : (count + 1) * padded])
             count += 1
         at[k] = count - 1
     return count
 
 
 @njit(cache=True, error_model="numpy")
-def _differences(d: Any, s: Any, per: Any, a: Any, m: Any, count: int) -> None:
-    """per = 1/s; for each of the rows and the next, a = w'/w - 1 where that is small, and m = s'/s - 1."""
-    padded, d, s, per, a, m = d.shape[1], d.reshape(-1), s.reshape(-1), per.reshape(-1), a.reshape(-1), m.reshape(-1)
+def _differences(padded: int, count: int, d: Any, s: Any, per: Any, a: Any, m: Any) -> None:
+    """per = 1/s; for each policy and the next one, a = w'/w - 1 where that is small, and m = s'/s - 1."""
     for i in range(count * padded):
         per[i] = 1.0 / s[i]
     for i in range((count - 1) * padded):
@@ -386,13 +393,13 @@ def _reduce(rows: Any, w: Any, s: Any, mu: Any) -> bool:
 @njit(cache=True, error_model="numpy")
 def _divergence(
     columns: Any,
+    i: int,
     d: Any,
     w: Any,
     s: Any,
     per: Any,
     a: Any,
     m: Any,
-    i: int,
     mu: Any,
     first: Any,
     second: Any,
@@ -400,23 +407,25 @@ def _divergence(
     change: Any,
     spare: Any,
 ) -> tuple[float, float]:
-    """max_x |Q - Q'|_1 and mu.KL(Q || Q'), where Q is that of the rows i, Q' that of the next ones, and mu = mu Q."""
-    padded = columns.shape[1]
+    """max_x |Q - Q'|_1 and mu.KL(Q || Q') for the Q that is at i, and the Q' after it, where mu = mu Q."""
+    padded = mu.size
+    j = i + padded
+    w, a, m = w[i:j], a[i:j], m[i:j]
     low, high = extremes(a)
     least, most = extremes(m)
     if max(-low, high) + max(-least, most) <= CLOSE:
         step = _at_rest(mu, a, m, low, high, kl)
         if step >= 0.0:
             for x in range(padded):
-                first[x] = a[x] * w[i, x]
-            _changes(columns, w[i], first, m, change)
+                first[x] = a[x] * w[x]
+            _changes(columns, w, first, m, change)
             for x in range(padded):
-                change[x] *= per[i + 1, x]
+                change[x] *= per[j + x]
             return extremes(change)[1], step
-    _far(columns, d[i], w[i], s[i], d[i + 1], s[i + 1], first, second, kl, change, spare)
+    _far(columns, d[i:j], w, s[i:j], d[j : j + padded], s[j : j + padded], first, second, kl, change, spare)
     for x in range(padded):
-        kl[x] *= per[i, x]
-        change[x] *= per[i, x]
+        kl[x] *= per[i + x]
+        change[x] *= per[i + x]
     return extremes(change)[1], mean(mu, kl)
 
 

@@ -37,6 +37,7 @@ LIMIT = 256  # states up to which P is written out, where a stationary law costs
 TINY = 64  # and up to which it is in any case
 LANES = 8
 LEAST = 1e-44  # s of a flat v is larger
+SINGLE = 2.0**17  # n K up to which steps are taken in single precision
 REINVERSIONS = 8  # in one round, before it is left to the general solver
 
 
@@ -145,7 +146,7 @@ def times(columns: Any, x: Any, out: Any) -> None:
     """out = sum_y columns[y] x[y]."""
     n = out.size
     for i in range(n):
-        out[i] = 0.0
+        out[i] = 0
     fours = columns.shape[0] // 4 * 4
     for y in range(0, fours, 4):
         x0, x1, x2, x3 = x[y], x[y + 1], x[y + 2], x[y + 3]
@@ -159,28 +160,30 @@ def times(columns: Any, x: Any, out: Any) -> None:
 
 @njit(cache=True, error_model="numpy")
 def look(columns: Any, temperature: float, v: Any, low: Any, d: Any, w: Any, s: Any, logs: Any, spare: Any) -> int:
-    """Of each row of v: low = min v, d = (v - low)/T, w = e^{-d}, s = P w and log s, for as many rows as are flat.
+    """Of each v: low = min v, d = (v - low)/T, w = e^{-d}, s = P w and log s; of how many.
 
-    A row is flat where one scale serves all its states. All are padded, v with v[:, 0].
+    Ends before the first v that is not flat, that is, for which one scale does not serve all states. All hold one or
+    more padded vectors, one behind the other.
     """
-    padded, flat = v.shape[1], 0
-    for k in range(len(v)):
-        low[k], high = extremes(v[k])
-        if not high - low[k] <= FLAT * temperature:
+    n, padded = columns.shape
+    flat = 0
+    for k in range(0, v.size, padded):
+        low[flat], high = extremes(v[k : k + padded])
+        if not high - low[flat] <= FLAT * temperature:
             break
-        for x in range(padded):
-            d[k, x] = v[k, x] - low[k]
+        for x in range(k, k + padded):
+            d[x] = v[x] - low[flat]
         flat += 1
     size = flat * padded
     if temperature != 1.0:
-        for i in range(size):
-            d.reshape(-1)[i] /= temperature
-    exponentials(d.reshape(-1)[:size], w.reshape(-1), spare)
-    for k in range(flat):
-        times(columns, w[k], s[k])
-        for x in range(len(columns), padded):
-            s[k, x] = s[k, 0]
-    logarithms(s.reshape(-1)[:size], logs.reshape(-1), spare)
+        for x in range(size):
+            d[x] /= temperature
+    exponentials(d[:size], w, spare)
+    for k in range(0, size, padded):
+        times(columns, w[k : k + padded], s[k : k + padded])
+        for x in range(k + n, k + padded):
+            s[x] = s[k]
+    logarithms(s[:size], logs, spare)
     return flat
 
 
@@ -210,51 +213,74 @@ def _lead_all(
 ) -> tuple[int, bool, int]:
     rounds, n = costs.shape
     padded, most = columns.shape[1], extremes(entries)[1]
-    d, w, s, logs, raw = [np.zeros((1, padded)) for _ in range(5)]
-    move, f, v, new, r = [np.zeros(padded) for _ in range(5)]
+    d, w, s, logs, raw, f, v, g, new = [np.zeros(padded) for _ in range(9)]
+    short, r, move = np.zeros((n, padded), np.float32), np.zeros(padded, np.float32), np.zeros(padded, np.float32)
+    single = _shorten(inverse, short)
     low, spare, renewed = np.zeros(1), np.empty((2, padded)), False
-    pad(start, raw[0])
+    pad(start, raw)
     if look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
         return 0, renewed, debt
-    _base(temperature, raw[0], low[0], logs[0], v, f)
+    _base(temperature, raw, low[0], logs, v, f)
     for t in range(rounds):
         c, taken, inversions, fresh, before = costs[t], 0, 0, False, np.nan
         while True:
+            level = c[0] + f[0]
             for x in range(n):
-                r[x] = c[x] + f[x]
-            times(inverse, r, move)
-            for x in range(padded):
-                raw[0, x] = v[x] + move[x]
-            pad(raw[0, :n], raw[0])
+                g[x] = (c[x] + f[x]) - level
+            if single:
+                for x in range(n):
+                    r[x] = g[x]
+                times(short, r, move)
+                for x in range(n):
+                    raw[x] = v[x] + move[x]
+            else:
+                times(inverse, g, raw)
+                for x in range(n):
+                    raw[x] += v[x]
+            for x in range(n, padded):
+                raw[x] = raw[0]
             taken += 1
             lo, hi = -np.inf, np.inf
             if look(columns, temperature, raw, low, d, w, s, logs, spare) == 1:
-                _base(temperature, raw[0], low[0], logs[0], new, move)
-                lo, hi = _bounds(most, temperature, c, new, move, logs[0], spare[0])
+                _base(temperature, raw, low[0], logs, new, g)
+                lo, hi = _bounds(most, temperature, c, new, g, logs, spare[0])
             gap = hi - lo
             if gap <= tols[t]:
-                v, new, f, move = new, v, move, f
+                v, new, f, g = new, v, g, f
                 break
             if taken == 1:
-                before = _span(r[:n])
+                before = _span(c, f)
             halved = gap <= before / 2
             if gap < before:
                 before, fresh = gap, False
-                v, new, f, move = new, v, move, f
+                v, new, f, g = new, v, g, f
             if not halved:
                 if fresh or inversions == REINVERSIONS:
                     return t, renewed, debt
                 _inverse_at(columns, temperature, v, inverse)
+                single = _shorten(inverse, short)
                 inversions += 1
                 renewed, fresh, debt = True, True, 0
         debt += taken - 1
         if 2 * debt >= n:
             _inverse_at(columns, temperature, v, inverse)
-            renewed, debt = True, 0
+            single, renewed, debt = _shorten(inverse, short), True, 0
         for x in range(n):
             values[t, x] = v[x]
         los[t], his[t], steps[t] = lo, hi, taken
     return rounds, renewed, debt
+
+
+@njit(cache=True, error_model="numpy")
+def _shorten(inverse: Any, out: Any) -> bool:
+    """out = inverse in single precision; whether steps with it are as good."""
+    n, padded = inverse.shape
+    sums = np.zeros(padded)
+    for y in range(n):
+        for x in range(padded):
+            out[y, x] = inverse[y, x]
+            sums[x] += abs(inverse[y, x])
+    return bool(n * extremes(sums)[1] <= SINGLE)
 
 
 @njit(cache=True, error_model="numpy")
@@ -266,8 +292,10 @@ def _base(temperature: float, raw: Any, low: float, logs: Any, v: Any, f: Any) -
 
 
 @njit(cache=True, error_model="numpy")
-def _span(r: Any) -> float:
-    low, high = extremes(r)
+def _span(c: Any, f: Any) -> float:
+    low, high = np.inf, -np.inf
+    for x in range(c.size):
+        low, high = min(low, c[x] + f[x]), max(high, c[x] + f[x])
     return high - low
 
 
@@ -284,39 +312,36 @@ def _track_all(
     his: Any,
 ) -> int:
     padded, most = columns.shape[1], extremes(entries)[1]
-    d, w, s, logs, raw = [np.zeros((1, padded)) for _ in range(5)]
-    c, f, v, once = [np.zeros(padded) for _ in range(4)]
+    d, w, s, logs, raw, c, f, v, once = [np.zeros(padded) for _ in range(9)]
     low, spare = np.zeros(1), np.empty((2, padded))
-    pad(values[0], raw[0])
+    pad(values[0], raw)
     for t in range(los.size):
         if look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
             return t
-        _base(temperature, raw[0], low[0], logs[0], v, f)
-        los[t], his[t] = _bounds(most, temperature, means[t], v, f, logs[0], spare[0])
+        _base(temperature, raw, low[0], logs, v, f)
+        los[t], his[t] = _bounds(most, temperature, means[t], v, f, logs, spare[0])
         pad(means[t + 1], c)
         for step in range(steps):
             if step > 0 and look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
                 return t
             for x in range(padded):
-                once[x] = c[x] + (low[0] - temperature * logs[0, x])
-                raw[0, x] = once[x]
+                once[x] = c[x] + (low[0] - temperature * logs[x])
+                raw[x] = once[x]
             if averaged:
                 if look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
                     return t
                 for x in range(padded):
-                    raw[0, x] = (once[x] + (c[x] + (low[0] - temperature * logs[0, x]))) / 2
-        least = extremes(raw[0])[0]
+                    raw[x] = (once[x] + (c[x] + (low[0] - temperature * logs[x]))) / 2
+        least = extremes(raw)[0]
         for x in range(padded):
-            raw[0, x] -= least
+            raw[x] -= least
         for x in range(values.shape[1]):
-            values[t + 1, x] = raw[0, x]
+            values[t + 1, x] = raw[x]
     return int(los.size)
 
 
 @njit(cache=True, error_model="numpy")
-def _bounds(
-    entries: float, temperature: float, c: Any, v: Any, f: Any, logs: Any, r: Any
-) -> tuple[float, float]:
+def _bounds(entries: float, temperature: float, c: Any, v: Any, f: Any, logs: Any, r: Any) -> tuple[float, float]:
     """The certificate of a flat v with minimum 0 and f = Bv - v for the cost 0, within the largest of all errors.
 
     What is beyond floats proves nothing.
@@ -335,13 +360,13 @@ def _bounds(
 def _inverse_at(columns: Any, temperature: float, v: Any, out: Any) -> None:
     """The transpose of (I - Q_v + 1 1'/n)^{-1}; zeros where v spans too much for one scale."""
     n, padded = columns.shape
-    raw, d, w, s, logs = [np.zeros((1, padded)) for _ in range(5)]
-    raw[0], out[:] = v, 0.0
-    if look(columns, temperature, raw, np.zeros(1), d, w, s, logs, np.empty((2, padded))) == 0:
+    d, w, s, logs = [np.zeros(padded) for _ in range(4)]
+    out[:] = 0.0
+    if look(columns, temperature, v, np.zeros(1), d, w, s, logs, np.empty((2, padded))) == 0:
         return
     for y in range(n):
         for x in range(n):
-            out[y, x] = 1.0 / n - columns[y, x] * (w[0, y] / s[0, x])
+            out[y, x] = 1.0 / n - columns[y, x] * (w[y] / s[x])
         out[y, y] += 1.0
     invert(out)
 
