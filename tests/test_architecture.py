@@ -29,6 +29,7 @@ ORDER = (
     "dissection",
     "elimination",
     "chain",
+    "equilibrium",
     "books",
     "tilting",
     "model",

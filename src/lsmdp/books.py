@@ -3,28 +3,23 @@
 For each round, with Q = Q_v the policy played and Q' that of the next round (game.py says what a round is):
 
     p Q                             one product with P; then p.KL(Q || P) = -(p Q).d - p.log s, d = (v - min v)/T;
-    KL(Q || Q'), |Q - Q'|_1         one pass over P, see below;
-    mu = mu Q                       the stationary law, from that of the round before on.
+    mu = mu Q                       the stationary law (equilibrium.py);
+    mu.KL(Q || Q'), |Q - Q'|_1      one pass over P for the second, see below.
 
-**The stationary law.** Where P is reversible with respect to rho, mu ~ rho w (P w) (policy.py). Otherwise, with the
-inverse of A = I - Q_w + 1 1'/n kept from an earlier policy w, a step is mu <- mu + r A^{-1}, r = mu Q - mu. The error
-e = mu* - mu sums to 0, so that e (I - Q + 1 1'/n) = r, and a step leaves e (Q - Q_w) A^{-1}. With K = max_x
-sum_y |A^{-1}(x, y)| and q >= |Q - Q_w|, which costs n operations because Q / Q_w is a product of two vectors,
+**The divergence.** Q'/Q = (1 + a(z)) / (1 + m(x)), where a = w'/w - 1 and m(x) = s'/s - 1 = sum_z Q(x, z) a(z). Hence
+|Q - Q'|_1 = sum_z P(x, z) |w(z) a(z) - w(z) m(x)| / s'(x), and with G(y) = y - log(1 + y) the first-order parts of
+KL(Q || Q')(x) = sum_z Q(x, z) G(a(z)) - G(m(x)) are gone. Its mean at mu = mu Q takes no pass at all, fast or slow as
+the chain may be:
 
-    |e|_1 <= K |r|_1 / (1 - K q),
+    mu.KL(Q || Q') = mu.G(a) - mu.G(m).
 
-and steps are taken until this is at most LAW_GOAL, or is sure to be after one more, which multiplies |e|_1 by K q.
-Where K q > 1/2 but some states can be reached from everywhere, b = sum_y min_x Q(x, y) > 0, mu -> mu Q contracts l1
-distances by 1 - b: then a step is mu <- mu + r, and |e|_1 <= |r|_1 / b, where b >= sum_y min_x P(x, y) w(y) / max s.
-Otherwise, and where STEPS did not do, mu comes from state reduction (Grassmann, Taksar and Heyman): n^3/3 operations
-without a subtraction, accurate in every entry. So it does where n is so small that this is as cheap. A is inverted anew
-once what it might have saved since the last time has cost as much: all after the second step of a round, steps
-without A, reductions.
-
-**The divergence.** Q'/Q - 1 = h(x, z) = a(z) + b(x) (1 + a(z)), where a = w'/w - 1 and b = s/s' - 1. Where all |h| are
-at most CLOSE, |Q - Q'|_1 = sum_z q |h| and KL(Q || Q') = sum_z q (h - log(1 + h)) = sum_z q (h^2/2 - h^3/3 + h^4/4): a
-and b are known to some eps, hence h^2 to 5 eps / h of it, which is what the first term left out is of h^2/2 at CLOSE.
-Beyond that with y = log(q'/q), KL is sum_z q (e^y - 1 - y), by its series where all |y| are small.
+A constant factor of w' changes nothing: it is chosen so that |a| <= A with the least A. Where |a| + |m| <= CLOSE, G is
+four terms of its series; what is left out is below A^2 (2 CLOSE)^4 / 3. A mu that is LAW_GOAL off leaves at most
+|mu Q - mu|_1 = 2 LAW_GOAL and an error of LAW_GOAL A^2; a and m are known to some eps, hence their G to some eps A. So
+the difference is taken where at least KEPT A^2 is left of it: its relative errors are LAW_GOAL / KEPT and some
+eps / (KEPT A). Where less is left, as on chains that hardly mix and whose v moves as a whole in each part, and where
+policies differ more, KL is sum_z q (e^y - 1 - y) with y = log(q'/q), by its series where all |y| are small: one pass
+over P for it and the change.
 """
 
 from __future__ import annotations
@@ -34,42 +29,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from lsmdp.arrays import EPS, Floats
-from lsmdp.chain import LEAST_PIVOT
+from lsmdp.arrays import Floats
 from lsmdp.elementary import SERIES, excess, extremes, logarithms, near_excess
-from lsmdp.small import Square, given, invert, look, pad, times
+from lsmdp.equilibrium import INVERSION, Equilibrium, approach, balance, mean, push, reduce, remember, renew
+from lsmdp.small import Square, given, look, pad, times
 
-LAW_GOAL = 1e-12  # l1 distance to the stationary law
-REDUCED = 16  # states up to which a reduction costs no more than a few steps
 CHUNK = 16  # rounds whose policies are looked at together
-STEPS = 30  # towards a stationary law in one round
-INVERSION = 4  # times n products with Q is what an inversion takes
 CLOSE = 2e-4  # largest |w'/w - 1| + |s'/s - 1| for which four terms of the series of G do
 KEPT = 1 / 64  # of max a^2, to be left of mu.G(a) - mu.G(m)
-
-
-class Equilibrium(NamedTuple):
-    """The stationary law of the last policy, and what the next one is found with.
-
-    ``anchor`` is the v at which A was inverted, ``anchored`` its stationary law, ``K`` that of A^{-1} (infinite: it is
-    not to be used), and ``debt`` the products since that another A might have saved. The arrays are empty where no
-    inverse is needed.
-    """
-
-    mu: Floats
-    anchor: Floats
-    anchored: Floats
-    inverse: Floats
-    K: float
-    debt: int
-
-    @classmethod
-    def first(cls, square: Square) -> Equilibrium:
-        """Before round 1: any law, and nothing to go by yet."""
-        n, padded = square.rows.shape
-        if square.balanced.size or n <= REDUCED:
-            return cls(np.full(n, 1.0 / n), np.empty(0), np.empty(0), np.empty((0, 0)), np.inf, 0)
-        return cls(np.full(n, 1.0 / n), np.zeros(n), np.zeros(n), np.zeros((n, padded)), np.inf, INVERSION * n)
 
 
 class Books(NamedTuple):
@@ -134,7 +101,7 @@ def _account(
     if anchor.size > 0:
         pad(anchor, v[:padded])
         look(columns, temperature, v[:padded], low, d, w, s, logs, spare)
-        _remember(w[:padded], s[:padded], old)
+        remember(w[:padded], s[:padded], old)
         old[3, :n] = anchored
     for start in range(0, rounds, size):
         here = min(size, rounds - start)
@@ -150,18 +117,18 @@ def _account(
             found = False
             if anchor.size > 0:
                 if debt >= INVERSION * n:
-                    K, debt = _renew(rows, one_w, one_s, old, inverse), 0
+                    K, debt = renew(rows, one_w, one_s, old, inverse), 0
                     anchor[:], anchored[:] = values[done], old[3, :n]
-                found, taken = _approach(rows, least, one_w, one_s, one_per, old, inverse, K, pi, first, share, after)
+                found, taken = approach(rows, least, one_w, one_s, one_per, old, inverse, K, pi, first, share, after)
                 debt += max(taken - 2, 0)
             elif balanced.size > 0:
-                found = _balance(balanced, one_w, one_s, pi)
-            if not found and not _reduce(rows, one_w, one_s, pi):
+                found = balance(balanced, one_w, one_s, pi)
+            if not found and not reduce(rows, one_w, one_s, pi):
                 return _left(p, pi, law, mu, done, K, debt)
             largest, step = 0.0, 0.0
             if at[k + 1] > at[k]:
                 largest, step = _divergence(columns, i, d, w, s, per, a, m, pi, first, second, share, after, spare)
-            _push(rows, one_w, one_per, p, share, after)
+            push(rows, one_w, one_per, p, share, after)
             c = costs[done]
             out[0, done] = mean(p, c)
             out[1, done] = temperature * max(-mean(after, one_d) - mean(p, one_logs), 0.0)
@@ -216,178 +183,6 @@ def _differences(padded: int, count: int, d: Any, s: Any, per: Any, a: Any, m: A
         delta = d[i] - d[i + padded]
         a[i] = delta * (1.0 + delta * (0.5 + delta * (1 / 6)))
         m[i] = (s[i + padded] - s[i]) * per[i]
-
-
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def mean(law: Any, f: Any) -> float:
-    """The sum of law * f, in an order of its own."""
-    found = 0.0
-    for i in range(f.size):
-        found += law[i] * f[i]
-    return found
-
-
-@njit(cache=True, error_model="numpy")
-def _push(rows: Any, w: Any, per: Any, law: Any, share: Any, after: Any) -> float:
-    """after = law Q, divided by its sum; |after - law|_1."""
-    padded = rows.shape[1]
-    for x in range(padded):
-        share[x] = law[x] * per[x]
-    times(rows, share, after)
-    for x in range(padded):
-        after[x] *= w[x]
-    scale = 1.0 / total(after)
-    for x in range(padded):
-        after[x] *= scale
-        share[x] = abs(after[x] - law[x])
-    return total(share)
-
-
-@njit(cache=True, error_model="numpy")
-def _balance(balanced: Any, w: Any, s: Any, mu: Any) -> bool:
-    """The stationary law of a policy of a reversible P; False where floats lose it."""
-    total = 0.0
-    for x in range(balanced.size):
-        mu[x] = balanced[x] * w[x] * s[x]
-        total += mu[x]
-    for x in range(balanced.size):
-        mu[x] /= total
-    return total > LEAST_PIVOT
-
-
-@njit(cache=True, error_model="numpy")
-def _approach(
-    rows: Any,
-    least: Any,
-    w: Any,
-    s: Any,
-    per: Any,
-    anchor: Any,
-    inverse: Any,
-    K: float,
-    mu: Any,
-    y: Any,
-    share: Any,
-    after: Any,
-) -> tuple[bool, int]:
-    """From some mu to the stationary law of the weights w: whether it arrives, and the products taken."""
-    n, padded = rows.shape
-    old_s, old_per, ratio, at_anchor, delta = anchor[0], anchor[1], anchor[2], anchor[3], anchor[4]
-    for x in range(padded):
-        delta[x] = s[x] * ratio[x] / w[x] - 1.0
-        y[x] = old_s[x] * per[x]
-    low, high = extremes(delta)
-    contraction, (least_scale, largest_scale) = K * max(-low, high), extremes(y)
-    if contraction <= 0.5:
-        goal = LAW_GOAL * least_scale / largest_scale * (1.0 - contraction) / contraction / 4
-        for x in range(padded):
-            y[x] *= mu[x]
-        scale = 1.0 / total(y)
-        for x in range(padded):
-            y[x] *= scale
-        for taken in range(STEPS):
-            for x in range(padded):
-                share[x] = y[x] * delta[x]
-            times(inverse, share, after)
-            for x in range(padded):
-                after[x] = at_anchor[x] - after[x]
-                share[x] = abs(after[x] - y[x])
-                y[x] = after[x]
-            if total(share) <= goal:
-                for x in range(padded):
-                    mu[x] = y[x] * s[x] * old_per[x]
-                scale = 1.0 / total(mu)
-                for x in range(padded):
-                    mu[x] *= scale
-                return True, taken + 1
-        return False, STEPS
-    b = mean(w, least) / extremes(s)[1]
-    if n * EPS <= b * LAW_GOAL:
-        for taken in range(STEPS):
-            change = _push(rows, w, per, mu, share, after)
-            if change <= b * LAW_GOAL:
-                return True, taken + 1
-            for x in range(padded):
-                mu[x] = after[x]
-    return False, n // 4
-
-
-@njit(cache=True, error_model="numpy")
-def _renew(rows: Any, w: Any, s: Any, anchor: Any, inverse: Any) -> float:
-    """Invert I - Q + 1 1'/n for these weights, and find their stationary law; K, or inf where they are not accurate."""
-    n, padded = rows.shape
-    A, product = np.zeros((n, padded)), np.empty(padded)
-    for x in range(n):
-        for y in range(n):
-            A[x, y] = 1.0 / n - rows[x, y] * (w[y] / s[x])
-        A[x, x] += 1.0
-    inverse[:] = A
-    invert(inverse)
-    _remember(w, s, anchor)
-    if not _reduce(rows, w, s, anchor[3]):
-        return np.inf
-    K, E = 0.0, 0.0
-    for x in range(n):
-        times(A, inverse[x], product)
-        product[x] -= 1.0
-        K, E = max(K, absolute(inverse[x])), max(E, absolute(product))
-    return K if E + 2 * n * EPS * K <= LAW_GOAL / 2 else np.inf
-
-
-@njit(cache=True, error_model="numpy")
-def _remember(w: Any, s: Any, anchor: Any) -> None:
-    """The rows s, 1/s and w/s of an anchor, whose stationary law is still to be found."""
-    for x in range(s.size):
-        anchor[0, x], anchor[1, x], anchor[2, x], anchor[3, x] = s[x], 1.0 / s[x], w[x] / s[x], 0.0
-
-
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def total(x: Any) -> float:
-    """The sum, in an order of its own."""
-    found = 0.0
-    for i in range(x.size):
-        found += x[i]
-    return found
-
-
-@njit(cache=True, error_model="numpy")
-def absolute(x: Any) -> float:
-    """The sum of the absolute values."""
-    found = 0.0
-    for i in range(x.size):
-        found += abs(x[i])
-    return found
-
-
-@njit(cache=True, error_model="numpy")
-def _reduce(rows: Any, w: Any, s: Any, mu: Any) -> bool:
-    n = rows.shape[0]
-    Q = np.empty((n, n))
-    for x in range(n):
-        for y in range(n):
-            Q[x, y] = rows[x, y] * (w[y] / s[x])
-    for k in range(n - 1, 0, -1):
-        pivot = 0.0
-        for y in range(k):
-            pivot += Q[k, y]
-        if not pivot >= LEAST_PIVOT:
-            return False
-        for x in range(k):
-            Q[x, k] /= pivot
-            factor = Q[x, k]
-            if factor > 0.0:
-                for y in range(k):
-                    Q[x, y] += factor * Q[k, y]
-    mu[0] = 1.0
-    total = 1.0
-    for k in range(1, n):
-        mu[k] = 0.0
-        for x in range(k):
-            mu[k] += mu[x] * Q[x, k]
-        total += mu[k]
-    for x in range(n):
-        mu[x] /= total
-    return total < np.inf
 
 
 @njit(cache=True, error_model="numpy")
