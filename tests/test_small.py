@@ -287,7 +287,7 @@ def test_ideal_steps_are_exact_on_slow_chains_and_for_steep_values(model: str, s
     assert lmdp.square is not None
     v = rng.uniform(0, span, n)
     rest, law = Equilibrium.first(lmdp.square), np.full(n, 1 / n)
-    for distance in (1e-2, 5e-5, 1e-6):
+    for distance in (1e-2, 1e-3, 5e-5, 1e-6):
         direction = rng.uniform(-1, 1, n)
         if move == "parts as a whole":
             direction = (np.arange(n) < n // 2) + 1e-3 * direction
@@ -295,8 +295,8 @@ def test_ideal_steps_are_exact_on_slow_chains_and_for_steep_values(model: str, s
         found = books.account(lmdp.square, 1.0, 1, np.array([v, other]), np.zeros((1, n)), law, rest)
         mu = Policy(lmdp, v).stationary()
         assert np.abs(found.rest.mu - mu).sum() <= LAW_GOAL
-        # a and m are known to this, hence the step to 2 A of it, where KEPT A^2 <= step; and mu to LAW_GOAL
-        known, exact = (n + 4 + 3 * span) * EPS, exact_step(lmdp, v, other, mu)
+        # delta and eta are known to this, hence the step to 2 A of it, where KEPT A^2 <= step; and mu to LAW_GOAL
+        known, exact = (n + 4 + 8 * span) * EPS, exact_step(lmdp, v, other, mu)
         atol = 2 * known * np.sqrt(exact / books.KEPT) + LAW_GOAL * distance**2
         np.testing.assert_allclose(found.columns[4, 0], exact, rtol=1e-13, atol=atol)
         rest, v = found.rest, other

@@ -6,20 +6,19 @@ For each round, with Q = Q_v the policy played and Q' that of the next round (ga
     mu = mu Q                       the stationary law (equilibrium.py);
     mu.KL(Q || Q'), |Q - Q'|_1      one pass over P for the second, see below.
 
-**The divergence.** Q'/Q = (1 + a(z)) / (1 + m(x)), where a = w'/w - 1 and m(x) = s'/s - 1 = sum_z Q(x, z) a(z). Hence
-|Q - Q'|_1 = sum_z P(x, z) |w(z) a(z) - w(z) m(x)| / s'(x), and with G(y) = y - log(1 + y) the first-order parts of
-KL(Q || Q')(x) = sum_z Q(x, z) G(a(z)) - G(m(x)) are gone. Its mean at mu = mu Q takes no pass at all, fast or slow as
-the chain may be:
+**The divergence.** Q'/Q = e^{delta(z) - eta(x)}, where delta = d - d' = log(w'/w) and eta = log(s'/s), that is
+e^eta = sum_z Q(x, z) e^{delta(z)}. With a = e^delta - 1 and m = e^eta - 1, |Q - Q'|_1 = sum_z P(x, z) |w(z) a(z) -
+w(z) m(x)| / s'(x); and with G(y) = e^y - 1 - y the first-order parts of KL(Q || Q')(x) = sum_z Q(x, z) G(delta(z)) -
+G(eta(x)) are gone. Its mean at mu = mu Q takes no pass at all, fast or slow as the chain may be:
 
-    mu.KL(Q || Q') = mu.G(a) - mu.G(m).
+    mu.KL(Q || Q') = mu.G(delta) - mu.G(eta).
 
-A constant factor of w' changes nothing: it is chosen so that |a| <= A with the least A. Where |a| + |m| <= CLOSE, G is
-four terms of its series; what is left out is below A^2 (2 CLOSE)^4 / 3. A mu that is LAW_GOAL off leaves at most
-|mu Q - mu|_1 = 2 LAW_GOAL and an error of LAW_GOAL A^2; a and m are known to some eps, hence their G to some eps A. So
-the difference is taken where at least KEPT A^2 is left of it: its relative errors are LAW_GOAL / KEPT and some
-eps / (KEPT A). Where less is left, as on chains that hardly mix and whose v moves as a whole in each part, and where
-policies differ more, KL is sum_z q (e^y - 1 - y) with y = log(q'/q), by its series where all |y| are small: one pass
-over P for it and the change.
+A constant in delta and eta changes nothing: it is chosen so that |delta| <= A with the least A; then |eta| <= A too.
+Where |delta| <= SERIES, G is its series. A mu that is LAW_GOAL off leaves at most |mu Q - mu|_1 = 2 LAW_GOAL and an
+error of LAW_GOAL A^2; delta and eta are known to some eps, hence their G to some eps A. So the difference is taken
+where at least KEPT A^2 is left of it: its relative errors are LAW_GOAL / KEPT and some eps / (KEPT A). Where less is
+left, as on chains that hardly mix and whose v moves as a whole in each part, and where policies differ more, KL is
+sum_z q G(y) with y = delta(z) - eta(x), by its series where all |y| are small: one pass over P for it and the change.
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ from lsmdp.equilibrium import INVERSION, Equilibrium, approach, balance, mean, p
 from lsmdp.small import Square, given, look, pad, times
 
 CHUNK = 16  # rounds whose policies are looked at together
-CLOSE = 2e-4  # largest |w'/w - 1| + |s'/s - 1| for which four terms of the series of G do
-KEPT = 1 / 64  # of max a^2, to be left of mu.G(a) - mu.G(m)
+KEPT = 1 / 64  # of A^2, to be left of mu.G(delta) - mu.G(eta)
 
 
 class Books(NamedTuple):
@@ -95,7 +93,7 @@ def _account(
     rounds, n = costs.shape
     padded, size = columns.shape[1], min(rounds, CHUNK)
     after, share, first, second, p, pi = [np.zeros(padded) for _ in range(6)]
-    v, d, w, s, logs, per, a, m = [np.zeros((size + 1) * padded) for _ in range(8)]
+    v, d, w, s, logs, per, delta, eta = [np.zeros((size + 1) * padded) for _ in range(8)]
     at, old, spare = np.zeros(size + 1, np.int64), np.zeros((5, padded)), np.empty((2, (size + 1) * padded))
     low, p[:n], pi[:n] = np.zeros(size + 1), law, mu
     if anchor.size > 0:
@@ -107,7 +105,7 @@ def _account(
         here = min(size, rounds - start)
         count = _unlike(values[start : start + here + 1], padded, v, at)
         flat = look(columns, temperature, v[: count * padded], low, d, w, s, logs, spare)
-        _differences(padded, flat, d, s, per, a, m)
+        _differences(padded, flat, d, s, logs, per, delta, eta)
         for k in range(here):
             done, i = start + k, at[k] * padded
             if at[k + 1] >= flat:
@@ -127,7 +125,9 @@ def _account(
                 return _left(p, pi, law, mu, done, K, debt)
             largest, step = 0.0, 0.0
             if at[k + 1] > at[k]:
-                largest, step = _divergence(columns, i, d, w, s, per, a, m, pi, first, second, share, after, spare)
+                largest, step = _divergence(
+                    columns, i, d, w, s, per, delta, eta, pi, first, second, share, after, spare
+                )
             push(rows, one_w, one_per, p, share, after)
             c = costs[done]
             out[0, done] = mean(p, c)
@@ -175,14 +175,13 @@ def _unlike(values: Any, padded: int, v: Any, at: Any) -> int:
 
 
 @njit(cache=True, error_model="numpy")
-def _differences(padded: int, count: int, d: Any, s: Any, per: Any, a: Any, m: Any) -> None:
-    """per = 1/s; for each policy and the next one, a = w'/w - 1 where that is small, and m = s'/s - 1."""
+def _differences(padded: int, count: int, d: Any, s: Any, logs: Any, per: Any, delta: Any, eta: Any) -> None:
+    """per = 1/s; for each policy and the next one, delta = log(w'/w) and eta = log(s'/s)."""
     for i in range(count * padded):
         per[i] = 1.0 / s[i]
     for i in range((count - 1) * padded):
-        delta = d[i] - d[i + padded]
-        a[i] = delta * (1.0 + delta * (0.5 + delta * (1 / 6)))
-        m[i] = (s[i + padded] - s[i]) * per[i]
+        delta[i] = d[i] - d[i + padded]
+        eta[i] = logs[i + padded] - logs[i]
 
 
 @njit(cache=True, error_model="numpy")
@@ -193,8 +192,8 @@ def _divergence(
     w: Any,
     s: Any,
     per: Any,
-    a: Any,
-    m: Any,
+    delta: Any,
+    eta: Any,
     mu: Any,
     first: Any,
     second: Any,
@@ -205,15 +204,15 @@ def _divergence(
     """max_x |Q - Q'|_1 and mu.KL(Q || Q') for the Q that is at i, and the Q' after it, where mu = mu Q."""
     padded = mu.size
     j = i + padded
-    w, a, m = w[i:j], a[i:j], m[i:j]
-    low, high = extremes(a)
-    least, most = extremes(m)
-    if max(-low, high) + max(-least, most) <= CLOSE:
-        step = _at_rest(mu, a, m, low, high, kl)
+    w, delta, eta = w[i:j], delta[i:j], eta[i:j]
+    low, high = extremes(delta)
+    if max(-low, high) <= SERIES:
+        step = _at_rest(mu, delta, eta, low, high, kl)
         if step >= 0.0:
             for x in range(padded):
-                first[x] = a[x] * w[x]
-            _changes(columns, w, first, m, change)
+                first[x] = (delta[x] + near_excess(delta[x])) * w[x]
+                second[x] = (s[j + x] - s[i + x]) * per[i + x]
+            _changes(columns, w, first, second, change)
             for x in range(padded):
                 change[x] *= per[j + x]
             return extremes(change)[1], step
@@ -224,17 +223,14 @@ def _divergence(
     return extremes(change)[1], mean(mu, kl)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})  # a product and a sum may be rounded once
-def _at_rest(mu: Any, a: Any, m: Any, low: float, high: float, terms: Any) -> float:
-    """mu.G(a) - mu.G(m), or -1 where too little is left of it."""
-    factor = -(low + high) / 2
-    largest = high + factor
+@njit(cache=True, error_model="numpy")
+def _at_rest(mu: Any, delta: Any, eta: Any, low: float, high: float, terms: Any) -> float:
+    """mu.G(delta) - mu.G(eta), or -1 where too little is left of it."""
+    middle, A = (low + high) / 2, (high - low) / 2
     for x in range(mu.size):
-        y, z = a[x] + factor * (1.0 + a[x]), m[x] + factor * (1.0 + m[x])
-        terms[x] = y * y * (0.5 - y * (1 / 3 - y * (0.25 - y * 0.2)))
-        terms[x] -= z * z * (0.5 - z * (1 / 3 - z * (0.25 - z * 0.2)))
+        terms[x] = near_excess(delta[x] - middle) - near_excess(eta[x] - middle)
     step = mean(mu, terms)
-    return step if step >= KEPT * largest * largest else -1.0
+    return step if step >= KEPT * A * A else -1.0
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
