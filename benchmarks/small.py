@@ -16,6 +16,7 @@ import time
 import lsmdp
 from benchmarks.families import dense
 from lsmdp import books
+from lsmdp.equilibrium import Equilibrium
 from lsmdp.game import start_law, stretches
 
 WARM = 2000  # rounds, for the compiler
@@ -29,7 +30,7 @@ def split(rounds: int, states: int) -> dict[str, float]:
     square, state, t = lmdp.square, learner.init(lmdp), 1
     if square is None:
         raise lsmdp.SpecError(f"{states} states are too many to be played in compiled stretches.")
-    law, rest = start_law(lmdp, 0), books.Equilibrium.first(square)
+    law, rest = start_law(lmdp, 0), Equilibrium.first(square)
     began = time.process_time()
     for stretch in stretches(costs, states):
         drawn = time.process_time()

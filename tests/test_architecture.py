@@ -30,6 +30,7 @@ ORDER = (
     "panels",
     "elimination",
     "chain",
+    "equilibrium",
     "books",
     "tilting",
     "model",

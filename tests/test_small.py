@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from lsmdp import (
     LMDP,
+    ConvergenceError,
     CostError,
     books,
     clusters,
@@ -29,6 +30,7 @@ from lsmdp import (
     small,
 )
 from lsmdp.arrays import EPS
+from lsmdp.equilibrium import LAW_GOAL, Equilibrium
 from lsmdp.game import Table, Tally, is_mark, next_mark, play, stretches
 from lsmdp.learners import (
     BeTheLeader,
@@ -168,7 +170,7 @@ def test_the_books_agree_with_the_sparse_passes(model: str, temperature: float) 
     lmdp = LMDP(MODELS[model]().P, temperature=temperature)
     assert lmdp.square is not None
     rng = np.random.default_rng(0)
-    law, rest = np.eye(lmdp.n)[0], books.Equilibrium.first(lmdp.square)
+    law, rest = np.eye(lmdp.n)[0], Equilibrium.first(lmdp.square)
     for distance in (1.0, 1e-3, 1e-5, 1e-7):
         v = rng.uniform(0, 2, lmdp.n)
         other = v + distance * rng.normal(size=lmdp.n)
@@ -180,7 +182,7 @@ def test_the_books_agree_with_the_sparse_passes(model: str, temperature: float) 
         stationary = Policy(lmdp, v).stationary()
         np.testing.assert_allclose(found.kl, kl, rtol=1e-13, atol=1e-14)
         np.testing.assert_allclose(found.law, after, rtol=1e-13, atol=1e-300)
-        assert np.abs(found.rest.mu - stationary).sum() <= books.LAW_GOAL
+        assert np.abs(found.rest.mu - stationary).sum() <= LAW_GOAL
         expected = [
             law @ c,
             temperature * law @ kl,
@@ -201,13 +203,13 @@ def test_the_stationary_law_follows_the_policies(model: str, pace: str) -> None:
     assert lmdp.reversible_law is None
     assert lmdp.square is not None
     rng, v = np.random.default_rng(7), np.zeros(lmdp.n)
-    law, rest, inversions = np.eye(lmdp.n)[0], books.Equilibrium.first(lmdp.square), 0
+    law, rest, inversions = np.eye(lmdp.n)[0], Equilibrium.first(lmdp.square), 0
     for t in range(1, 300):
         before, after = v, v + (1 / t if pace == "slow" else 0.3) * rng.uniform(-1, 1, lmdp.n)
         v = after - after.min() if pace == "slow" else 0.9 * (after - after.min())
         c = np.zeros((1, lmdp.n))
         found = books.account(lmdp.square, 1.0, t, np.array([before, v]), c, law, rest)
-        assert np.abs(found.rest.mu - Policy(lmdp, before).stationary()).sum() <= books.LAW_GOAL
+        assert np.abs(found.rest.mu - Policy(lmdp, before).stationary()).sum() <= LAW_GOAL
         inversions += not np.array_equal(found.rest.anchor, rest.anchor)
         law, rest = found.law, found.rest
     if pace == "slow":
@@ -218,7 +220,7 @@ def test_a_policy_that_stays_has_books_of_its_own() -> None:
     """No divergence, no change, and the law tends to the stationary one; as if it were a new policy each round."""
     for lmdp in (dense(21), dense(5), grid(4, 5)):
         assert lmdp.square is not None
-        v, c, first = np.arange(lmdp.n) / 7, uniform(40, lmdp.n), books.Equilibrium.first(lmdp.square)
+        v, c, first = np.arange(lmdp.n) / 7, uniform(40, lmdp.n), Equilibrium.first(lmdp.square)
         found = books.account(lmdp.square, 1.0, 1, np.tile(v, (41, 1)), c, np.eye(lmdp.n)[0], first)
         assert found.done == 40
         np.testing.assert_array_equal(found.columns[3:], 0.0)
@@ -240,9 +242,78 @@ def test_a_stationary_law_is_one_to_the_last_digit_where_mixing_is_slow() -> Non
         np.array([v, v]),
         np.ones((1, lmdp.n)),
         np.eye(lmdp.n)[0],
-        books.Equilibrium.first(lmdp.square),
+        Equilibrium.first(lmdp.square),
     )
     np.testing.assert_allclose(found.rest.mu, Policy(lmdp, v).stationary(), rtol=1e-12)
+
+
+def nearly_periodic(n: int) -> LMDP:
+    """Round a ring with hardly a pause: powers of P take a million steps to settle."""
+    rng, P = np.random.default_rng(8), np.zeros((n, n))
+    P[np.arange(n), (np.arange(n) + 1) % n] = 1.0
+    P += 1e-3 * np.diag(rng.uniform(1, 2, n))
+    return LMDP(P, normalise=True)
+
+
+SLOW = {
+    "nearly decomposable": lambda: clusters(2, 12, 1e-5, degree=4),
+    "hardly connected": lambda: clusters(3, 8, 1e-9, degree=4),
+    "nearly periodic": lambda: nearly_periodic(21),
+    "drift": lambda: ring(21, 0.999),
+    "dense": lambda: dense(24),
+}
+
+
+def exact_step(lmdp: LMDP, v: np.ndarray, other: np.ndarray, mu: np.ndarray) -> float:
+    """mu.KL(Q || Q') with 40 digits."""
+    P = lmdp.P.toarray()
+    with mpmath.workdps(40):
+        found = mpmath.mpf(0)
+        for x in range(lmdp.n):
+            to = np.flatnonzero(P[x])
+            weights, others = ([mpmath.mpf(P[x, z]) * mpmath.exp(-mpmath.mpf(u[z])) for z in to] for u in (v, other))
+            Q, R = ([one / mpmath.fsum(row) for one in row] for row in (weights, others))
+            found += mpmath.mpf(mu[x]) * mpmath.fsum(q * mpmath.log(q / r) for q, r in zip(Q, R, strict=True))
+        return float(found)
+
+
+@pytest.mark.parametrize("model", SLOW)
+@pytest.mark.parametrize("span", [1.0, 60.0])
+@pytest.mark.parametrize("move", ["each state", "parts as a whole"])
+def test_ideal_steps_are_exact_on_slow_chains_and_for_steep_values(model: str, span: float, move: str) -> None:
+    """Also where v moves by nearly the same in a whole part of the chain, and next to nothing is left of the step."""
+    lmdp, rng = SLOW[model](), np.random.default_rng(11)
+    n = lmdp.n
+    assert lmdp.square is not None
+    v = rng.uniform(0, span, n)
+    rest, law = Equilibrium.first(lmdp.square), np.full(n, 1 / n)
+    for distance in (1e-2, 1e-3, 5e-5, 1e-6):
+        direction = rng.uniform(-1, 1, n)
+        if move == "parts as a whole":
+            direction = (np.arange(n) < n // 2) + 1e-3 * direction
+        other = v + distance * direction
+        found = books.account(lmdp.square, 1.0, 1, np.array([v, other]), np.zeros((1, n)), law, rest)
+        mu = Policy(lmdp, v).stationary()
+        assert np.abs(found.rest.mu - mu).sum() <= LAW_GOAL
+        # delta and eta are known to this, hence the step to 2 A of it, where KEPT A^2 <= step; and mu to LAW_GOAL
+        known, exact = (n + 4 + 8 * span) * EPS, exact_step(lmdp, v, other, mu)
+        atol = 2 * known * np.sqrt(exact / books.KEPT) + LAW_GOAL * distance**2
+        np.testing.assert_allclose(found.columns[4, 0], exact, rtol=1e-13, atol=atol)
+        rest, v = found.rest, other
+
+
+@pytest.mark.parametrize("model", [name for name in SLOW if name != "drift"])
+def test_laws_of_slow_chains_are_within_their_goal_round_by_round(model: str) -> None:
+    """Whichever way each of them was found: by an anchor, where a visit to each state is not long in coming."""
+    lmdp, rng = SLOW[model](), np.random.default_rng(5)
+    assert lmdp.square is not None
+    v, rest, law = rng.uniform(0, 3, lmdp.n), Equilibrium.first(lmdp.square), np.eye(lmdp.n)[0]
+    for t in range(1, 150):
+        other = v + rng.uniform(-1, 1, lmdp.n) / t**2
+        page = books.account(lmdp.square, 1.0, t, np.array([v, other]), np.zeros((1, lmdp.n)), law, rest)
+        assert np.abs(page.rest.mu - Policy(lmdp, v).stationary()).sum() <= LAW_GOAL
+        v, rest, law = other, page.rest, page.law
+    assert np.isfinite(rest.K) == (model in ("dense", "nearly periodic"))
 
 
 def without_time(rows: list[Round]) -> str:
@@ -362,6 +433,24 @@ def test_what_is_too_hard_for_compiled_steps_is_solved_in_general(monkeypatch: p
     tally = play(frozen, FollowTheLeader(), uniform(6, frozen.n)).learners["ftl"]
     assert solved
     assert tally.max_gap <= 1e-6
+
+
+@pytest.mark.parametrize("model", ["grid 7x7", "nearly decomposable"])
+def test_steps_of_slow_chains_are_taken_in_double_precision(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In single precision every round would be for the general solver."""
+    lmdp = grid(7, 7) if model == "grid 7x7" else clusters(2, 15, 1e-6, degree=4)
+    learner, solved, general = FollowTheLeader(), [], leader.solve
+    monkeypatch.setattr(leader, "solve", lambda *given, **options: solved.append(given) or general(*given, **options))
+    found = learner.observe_all(lmdp, learner.init(lmdp), uniform(600, lmdp.n))
+    assert len(solved) <= 0.1 * 600
+    assert found.steps[300:].mean() < 4
+
+
+def test_costs_beyond_single_precision_are_no_garbage() -> None:
+    """A gap of 1e-6 is below the rounding of such numbers, and that is what is said."""
+    lmdp = dense(20)
+    with pytest.raises(ConvergenceError, match="rounding in double precision makes up"):
+        FollowTheLeader().observe_all(lmdp, FollowTheLeader().init(lmdp), 1e39 * uniform(2, 20))
 
 
 def test_a_subclass_that_observes_in_its_own_way_does_so_in_a_stretch_too() -> None:

@@ -3,28 +3,22 @@
 For each round, with Q = Q_v the policy played and Q' that of the next round (game.py says what a round is):
 
     p Q                             one product with P; then p.KL(Q || P) = -(p Q).d - p.log s, d = (v - min v)/T;
-    KL(Q || Q'), |Q - Q'|_1         one pass over P, see below;
-    mu = mu Q                       the stationary law, from that of the round before on.
+    mu = mu Q                       the stationary law (equilibrium.py);
+    mu.KL(Q || Q'), |Q - Q'|_1      one pass over P for the second, see below.
 
-**The stationary law.** Where P is reversible with respect to rho, mu ~ rho w (P w) (policy.py). Otherwise, with the
-inverse of A = I - Q_w + 1 1'/n kept from an earlier policy w, a step is mu <- mu + r A^{-1}, r = mu Q - mu. The error
-e = mu* - mu sums to 0, so that e (I - Q + 1 1'/n) = r, and a step leaves e (Q - Q_w) A^{-1}. With K = max_x
-sum_y |A^{-1}(x, y)| and q >= |Q - Q_w|, which costs n operations because Q / Q_w is a product of two vectors,
+**The divergence.** Q'/Q = e^{delta(z) - eta(x)}, where delta = d - d' = log(w'/w) and eta = log(s'/s), that is
+e^eta = sum_z Q(x, z) e^{delta(z)}. With a = e^delta - 1 and m = e^eta - 1, |Q - Q'|_1 = sum_z P(x, z) |w(z) a(z) -
+w(z) m(x)| / s'(x); and with G(y) = e^y - 1 - y the first-order parts of KL(Q || Q')(x) = sum_z Q(x, z) G(delta(z)) -
+G(eta(x)) are gone. Its mean at mu = mu Q takes no pass at all, fast or slow as the chain may be:
 
-    |e|_1 <= K |r|_1 / (1 - K q),
+    mu.KL(Q || Q') = mu.G(delta) - mu.G(eta).
 
-and steps are taken until this is at most LAW_GOAL, or is sure to be after one more, which multiplies |e|_1 by K q.
-Where K q > 1/2 but some states can be reached from everywhere, b = sum_y min_x Q(x, y) > 0, mu -> mu Q contracts l1
-distances by 1 - b: then a step is mu <- mu + r, and |e|_1 <= |r|_1 / b, where b >= sum_y min_x P(x, y) w(y) / max s.
-Otherwise, and where STEPS did not do, mu comes from state reduction (Grassmann, Taksar and Heyman): n^3/3 operations
-without a subtraction, accurate in every entry. So it does where n is so small that this is as cheap. A is inverted anew
-once what it might have saved since the last time has cost as much: all after the second step of a round, steps
-without A, reductions.
-
-**The divergence.** Q'/Q - 1 = h(x, z) = a(z) + b(x) (1 + a(z)), where a = w'/w - 1 and b = s/s' - 1. Where all |h| are
-at most CLOSE, |Q - Q'|_1 = sum_z q |h| and KL(Q || Q') = sum_z q (h - log(1 + h)) = sum_z q (h^2/2 - h^3/3 + h^4/4): a
-and b are known to some eps, hence h^2 to 5 eps / h of it, which is what the first term left out is of h^2/2 at CLOSE.
-Beyond that with y = log(q'/q), KL is sum_z q (e^y - 1 - y), by its series where all |y| are small.
+A constant in delta and eta changes nothing: it is chosen so that |delta| <= A with the least A; then |eta| <= A too.
+Where |delta| <= SERIES, G is its series. A mu that is LAW_GOAL off leaves at most |mu Q - mu|_1 = 2 LAW_GOAL and an
+error of LAW_GOAL A^2; delta and eta are known to some eps, hence their G to some eps A. So the difference is taken
+where at least KEPT A^2 is left of it: its relative errors are LAW_GOAL / KEPT and some eps / (KEPT A). Where less is
+left, as on chains that hardly mix and whose v moves as a whole in each part, and where policies differ more, KL is
+sum_z q G(y) with y = delta(z) - eta(x), by its series where all |y| are small: one pass over P for it and the change.
 """
 
 from __future__ import annotations
@@ -34,37 +28,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from lsmdp.arrays import EPS, Floats
-from lsmdp.chain import LEAST_PIVOT
+from lsmdp.arrays import Floats
 from lsmdp.elementary import SERIES, excess, extremes, logarithms, near_excess
-from lsmdp.small import Square, given, invert, look, pad, times
+from lsmdp.equilibrium import INVERSION, Equilibrium, approach, balance, mean, push, reduce, remember, renew
+from lsmdp.small import Square, given, look, pad, times
 
-LAW_GOAL = 1e-12  # l1 distance to the stationary law
-REDUCED = 16  # states up to which a reduction costs no more than a few steps
-STEPS = 30  # towards a stationary law in one round
-INVERSION = 4  # times n products with Q is what an inversion takes
-CLOSE = 2e-4  # largest |Q'/Q - 1| for which three terms of its series do
-
-
-class Equilibrium(NamedTuple):
-    """The stationary law of the last policy, and what the next one is found with.
-
-    ``anchor`` is the v at which A was inverted, and ``debt`` the products since that it might have saved. Both arrays
-    are empty where no inverse is needed.
-    """
-
-    mu: Floats
-    anchor: Floats
-    inverse: Floats
-    debt: int
-
-    @classmethod
-    def first(cls, square: Square) -> Equilibrium:
-        """Before round 1: any law, and nothing to go by yet."""
-        n, padded = square.rows.shape
-        if square.balanced.size or n <= REDUCED:
-            return cls(np.full(n, 1.0 / n), np.empty(0), np.empty((0, 0)), 0)
-        return cls(np.full(n, 1.0 / n), np.zeros(n), np.zeros((n, padded)), INVERSION * n)
+CHUNK = 16  # rounds whose policies are looked at together
+KEPT = 1 / 64  # of A^2, to be left of mu.G(delta) - mu.G(eta)
 
 
 class Books(NamedTuple):
@@ -93,10 +63,11 @@ def account(
     values, costs = given(values), given(costs)
     columns = np.empty((5, rounds))
     law, kl = law.copy(), np.empty(n)
-    mu, anchor, inverse = rest.mu.copy(), rest.anchor.copy(), rest.inverse.copy()
+    mu, anchor, anchored, inverse = (array.copy() for array in rest[:4])
     P = square.rows, square.columns, square.least, square.balanced
-    done, debt = _account(*P, temperature, t, values, costs, law, mu, anchor, inverse, rest.debt, kl, columns)
-    return Books(done, columns, law, Equilibrium(mu, anchor, inverse, debt), kl)
+    kept = mu, anchor, anchored, inverse
+    done, K, debt = _account(*P, temperature, t, values, costs, law, *kept, rest.K, rest.debt, kl, columns)
+    return Books(done, columns, law, Equilibrium(*kept, K, debt), kl)
 
 
 @njit(cache=True, error_model="numpy")
@@ -112,248 +83,176 @@ def _account(
     law: Any,
     mu: Any,
     anchor: Any,
+    anchored: Any,
     inverse: Any,
+    K: float,
     debt: int,
     kl: Any,
     out: Any,
-) -> tuple[int, int]:
+) -> tuple[int, float, int]:
     rounds, n = costs.shape
-    padded = columns.shape[1]
-    v, after, share, total, change, first, second, p, pi = [np.zeros(padded) for _ in range(9)]
-    now, next_, old, spare = np.zeros((4, padded)), np.zeros((4, padded)), np.zeros((4, padded)), np.empty((2, padded))
+    padded, size = columns.shape[1], min(rounds, CHUNK)
+    after, share, first, second, p, pi = [np.zeros(padded) for _ in range(6)]
+    v, d, w, s, logs, per, delta, eta = [np.zeros((size + 1) * padded) for _ in range(8)]
+    at, old, spare = np.zeros(size + 1, np.int64), np.zeros((5, padded)), np.empty((2, (size + 1) * padded))
+    low = np.zeros(size + 1)
     for x in range(n):
         p[x], pi[x] = law[x], mu[x]
-    K = np.inf
     if anchor.size > 0:
-        pad(anchor, v)
-        look(columns, temperature, v, old[0], old[1], old[2], old[3], spare)
-        K = _norm(inverse)
-    done, moved = 0, True
-    pad(values[0], v)
-    _, flat = look(columns, temperature, v, now[0], now[1], now[2], now[3], spare)
-    while flat and done < rounds:
-        d, w, s, logs = now[0], now[1], now[2], now[3]
-        if anchor.size > 0:
-            if debt >= INVERSION * n:
-                K, debt = _renew(rows, w, s, old, inverse), 0
-                for x in range(n):
-                    anchor[x] = values[done, x]
-            found, cost = _approach(rows, least, w, s, old, inverse, K, pi, after, share)
-            debt += cost
-        else:
-            found = not moved or (balanced.size > 0 and _balance(balanced, w, s, pi))
-        if not found and not _reduce(rows, w, s, pi):
-            break
-        moved = False
+        pad(anchor, v[:padded])
+        look(columns, temperature, v[:padded], low, d, w, s, logs, spare)
+        remember(w[:padded], s[:padded], old)
         for x in range(n):
-            moved |= values[done, x] != values[done + 1, x]
-        largest = 0.0
-        if moved:
-            pad(values[done + 1], v)
-            _, flat = look(columns, temperature, v, next_[0], next_[1], next_[2], next_[3], spare)
-            if not flat:
-                break
-            largest = _divergence(columns, now, next_, first, second, total, change, spare)
-        _push(rows, w, s, p, share, after)
-        c = costs[done]
-        out[0, done] = mean(p, c)
-        out[1, done] = temperature * max(-mean(after, d) - mean(p, logs), 0.0)
-        out[2, done] = mean(pi, c) + temperature * max(-mean(pi, d) - mean(pi, logs), 0.0)
-        out[3, done] = largest
-        out[4, done] = (t + done) * temperature * mean(pi, total) if moved else 0.0
-        for x in range(padded):
-            p[x] = after[x]
-        done += 1
-        if done == rounds:
-            for x in range(padded):
-                first[x] = w[x] * d[x]
-            times(columns, first, share)
-            for x in range(n):
-                kl[x] = max(-share[x] / s[x] - logs[x], 0.0)
-        if moved:
-            now, next_ = next_, now
-    for x in range(n):
+            old[3, x] = anchored[x]
+    for start in range(0, rounds, size):
+        here = min(size, rounds - start)
+        count = _unlike(values[start : start + here + 1], padded, v, at)
+        flat = look(columns, temperature, v[: count * padded], low, d, w, s, logs, spare)
+        _differences(padded, flat, d, s, logs, per, delta, eta)
+        for k in range(here):
+            done, i = start + k, at[k] * padded
+            if at[k + 1] >= flat:
+                return _left(p, pi, law, mu, done, K, debt)
+            one_d, one_w, one_s = d[i : i + padded], w[i : i + padded], s[i : i + padded]
+            one_logs, one_per = logs[i : i + padded], per[i : i + padded]
+            found = False
+            if anchor.size > 0:
+                if debt >= INVERSION * n:
+                    K, debt = renew(rows, one_w, one_s, old, inverse), 0
+                    for x in range(n):
+                        anchor[x], anchored[x] = values[done, x], old[3, x]
+                found, taken = approach(rows, least, one_w, one_s, one_per, old, inverse, K, pi, first, share, after)
+                debt += max(taken - 2, 0)
+            elif balanced.size > 0:
+                found = balance(balanced, one_w, one_s, pi)
+            if not found and not reduce(rows, one_w, one_s, pi):
+                return _left(p, pi, law, mu, done, K, debt)
+            largest, step = 0.0, 0.0
+            if at[k + 1] > at[k]:
+                largest, step = _divergence(
+                    columns, i, d, w, s, per, delta, eta, pi, first, second, share, after, spare
+                )
+            push(rows, one_w, one_per, p, share, after)
+            c = costs[done]
+            out[0, done] = mean(p, c)
+            out[1, done] = temperature * max(-mean(after, one_d) - mean(p, one_logs), 0.0)
+            out[2, done] = mean(pi, c) + temperature * max(-mean(pi, one_d) - mean(pi, one_logs), 0.0)
+            out[3, done] = largest
+            out[4, done] = (t + done) * temperature * step
+            p, after = after, p
+    i = at[here - 1] * padded
+    _surprises(columns, d[i:], w[i:], s[i:], logs[i:], first, share, kl)
+    return _left(p, pi, law, mu, rounds, K, debt)
+
+
+@njit(cache=True, error_model="numpy")
+def _surprises(columns: Any, d: Any, w: Any, s: Any, logs: Any, weighted: Any, sums: Any, kl: Any) -> None:
+    """KL(Q || P) of each state."""
+    for x in range(weighted.size):
+        weighted[x] = w[x] * d[x]
+    times(columns, weighted, sums)
+    for x in range(kl.size):
+        kl[x] = max(-sums[x] / s[x] - logs[x], 0.0)
+
+
+@njit(cache=True, error_model="numpy")
+def _left(p: Any, pi: Any, law: Any, mu: Any, done: int, K: float, debt: int) -> tuple[int, float, int]:
+    """What the next rounds begin with."""
+    for x in range(law.size):
         law[x], mu[x] = p[x], pi[x]
-    return done, debt
+    return done, K, debt
 
 
 @njit(cache=True, error_model="numpy")
-def mean(law: Any, f: Any) -> float:
-    """The sum of law * f, in an order of its own."""
-    n = f.size
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for i in range(0, n // 4 * 4, 4):
-        a += law[i] * f[i]
-        b += law[i + 1] * f[i + 1]
-        c += law[i + 2] * f[i + 2]
-        d += law[i + 3] * f[i + 3]
-    for i in range(n // 4 * 4, n):
-        a += law[i] * f[i]
-    return (a + b) + (c + d)
+def _unlike(values: Any, padded: int, v: Any, at: Any) -> int:
+    """v = the values without repetitions, padded; where each of them is in there; how many there are."""
+    count = 0
+    for k in range(len(values)):
+        new = k == 0
+        for x in range(values.shape[1]):
+            new |= values[k, x] != values[k - 1, x]
+        if new:
+            pad(values[k], v[count * padded : (count + 1) * padded])
+            count += 1
+        at[k] = count - 1
+    return count
 
 
 @njit(cache=True, error_model="numpy")
-def _push(rows: Any, w: Any, s: Any, law: Any, share: Any, after: Any) -> float:
-    """after = law Q, divided by its sum; |after - law|_1."""
-    padded = rows.shape[1]
+def _differences(padded: int, count: int, d: Any, s: Any, logs: Any, per: Any, delta: Any, eta: Any) -> None:
+    """per = 1/s; for each policy and the next one, delta = log(w'/w) and eta = log(s'/s)."""
+    for i in range(count * padded):
+        per[i] = 1.0 / s[i]
+    for i in range((count - 1) * padded):
+        delta[i] = d[i] - d[i + padded]
+        eta[i] = logs[i + padded] - logs[i]
+
+
+@njit(cache=True, error_model="numpy")
+def _divergence(
+    columns: Any,
+    i: int,
+    d: Any,
+    w: Any,
+    s: Any,
+    per: Any,
+    delta: Any,
+    eta: Any,
+    mu: Any,
+    first: Any,
+    second: Any,
+    kl: Any,
+    change: Any,
+    spare: Any,
+) -> tuple[float, float]:
+    """max_x |Q - Q'|_1 and mu.KL(Q || Q') for the Q that is at i, and the Q' after it, where mu = mu Q."""
+    padded = mu.size
+    j = i + padded
+    w, delta, eta = w[i:j], delta[i:j], eta[i:j]
+    low, high = extremes(delta)
+    if max(-low, high) <= SERIES:
+        step = _at_rest(mu, delta, eta, low, high, kl)
+        if step >= 0.0:
+            for x in range(padded):
+                first[x] = (delta[x] + near_excess(delta[x])) * w[x]
+                second[x] = (s[j + x] - s[i + x]) * per[i + x]
+            _changes(columns, w, first, second, change)
+            for x in range(padded):
+                change[x] *= per[j + x]
+            return extremes(change)[1], step
+    _far(columns, d[i:j], w, s[i:j], d[j : j + padded], s[j : j + padded], first, second, kl, change, spare)
     for x in range(padded):
-        share[x] = law[x] / s[x]
-    times(rows, share, after)
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for x in range(padded):
-        after[x] *= w[x]
-    for x in range(0, padded, 4):
-        a, b, c, d = a + after[x], b + after[x + 1], c + after[x + 2], d + after[x + 3]
-    scale = 1.0 / ((a + b) + (c + d))
-    for x in range(padded):
-        after[x] *= scale
-        share[x] = abs(after[x] - law[x])
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for x in range(0, padded, 4):
-        a, b, c, d = a + share[x], b + share[x + 1], c + share[x + 2], d + share[x + 3]
-    return float((a + b) + (c + d))
+        kl[x] *= per[i + x]
+        change[x] *= per[i + x]
+    return extremes(change)[1], mean(mu, kl)
 
 
 @njit(cache=True, error_model="numpy")
-def _balance(balanced: Any, w: Any, s: Any, mu: Any) -> bool:
-    """The stationary law of a policy of a reversible P; False where floats lose it."""
-    total = 0.0
-    for x in range(balanced.size):
-        mu[x] = balanced[x] * w[x] * s[x]
-        total += mu[x]
-    for x in range(balanced.size):
-        mu[x] /= total
-    return total > LEAST_PIVOT
+def _at_rest(mu: Any, delta: Any, eta: Any, low: float, high: float, terms: Any) -> float:
+    """mu.G(delta) - mu.G(eta), or -1 where too little is left of it."""
+    middle, A = (low + high) / 2, (high - low) / 2
+    for x in range(mu.size):
+        terms[x] = near_excess(delta[x] - middle) - near_excess(eta[x] - middle)
+    step = mean(mu, terms)
+    return step if step >= KEPT * A * A else -1.0
 
 
-@njit(cache=True, error_model="numpy")
-def _approach(
-    rows: Any, least: Any, w: Any, s: Any, old: Any, inverse: Any, K: float, mu: Any, after: Any, share: Any
-) -> tuple[bool, int]:
-    """Steps from mu to the stationary law: whether they arrive, and the products that another A might have saved."""
-    n, padded = rows.shape
-    for x in range(padded):
-        share[x], after[x] = w[x] / old[1, x], old[2, x] / s[x]
-    (low, high), (smallest, largest) = extremes(share), extremes(after)
-    q = max(high * largest - 1.0, 1.0 - low * smallest)
-    near = K * q <= 0.5 and K * n * EPS <= LAW_GOAL / 2
-    b = (1.0 - K * q) / K if near else mean(w, least) / extremes(s)[1]
-    if n * EPS <= b * LAW_GOAL:
-        for taken in range(STEPS):
-            change = _push(rows, w, s, mu, share, after)
-            if change <= b * LAW_GOAL:
-                return True, max(2 * taken - 3, 0) if near else taken
-            if near:
-                for x in range(padded):
-                    after[x] -= mu[x]
-                times(inverse, after, share)
-                for x in range(padded):
-                    mu[x] += share[x]
-                if K * q * change <= b * LAW_GOAL / 2:
-                    return True, 2 * max(taken - 1, 0)
-            else:
-                for x in range(padded):
-                    mu[x] = after[x]
-    return False, n // 4
-
-
-@njit(cache=True, error_model="numpy")
-def _renew(rows: Any, w: Any, s: Any, old: Any, inverse: Any) -> float:
-    """Invert I - Q + 1 1'/n for these weights; its K."""
-    n, padded = rows.shape
-    inverse[:] = 0.0
-    for x in range(n):
-        for y in range(n):
-            inverse[x, y] = 1.0 / n - rows[x, y] * (w[y] / s[x])
-        inverse[x, x] += 1.0
-    invert(inverse)
-    for x in range(padded):
-        old[1, x], old[2, x] = w[x], s[x]
-    return _norm(inverse)
-
-
-@njit(cache=True, error_model="numpy")
-def _norm(inverse: Any) -> float:
-    """K: the largest sum of absolute values in a row."""
-    largest = 0.0
-    for x in range(inverse.shape[0]):
-        total = 0.0
-        for y in range(inverse.shape[1]):
-            total += abs(inverse[x, y])
-        largest = max(largest, total)
-    return largest
-
-
-@njit(cache=True, error_model="numpy")
-def _reduce(rows: Any, w: Any, s: Any, mu: Any) -> bool:
-    n = rows.shape[0]
-    Q = np.empty((n, n))
-    for x in range(n):
-        for y in range(n):
-            Q[x, y] = rows[x, y] * (w[y] / s[x])
-    for k in range(n - 1, 0, -1):
-        pivot = 0.0
-        for y in range(k):
-            pivot += Q[k, y]
-        if not pivot >= LEAST_PIVOT:
-            return False
-        for x in range(k):
-            Q[x, k] /= pivot
-            factor = Q[x, k]
-            if factor > 0.0:
-                for y in range(k):
-                    Q[x, y] += factor * Q[k, y]
-    mu[0] = 1.0
-    total = 1.0
-    for k in range(1, n):
-        mu[k] = 0.0
-        for x in range(k):
-            mu[k] += mu[x] * Q[x, k]
-        total += mu[k]
-    for x in range(n):
-        mu[x] /= total
-    return total < np.inf
-
-
-@njit(cache=True, error_model="numpy")
-def _divergence(columns: Any, now: Any, next_: Any, first: Any, second: Any, kl: Any, change: Any, spare: Any) -> float:
-    """kl = KL(Q || Q') for each state, and max_x |Q - Q'|_1."""
-    padded = columns.shape[1]
-    d, w, s, next_d, next_s = now[0], now[1], now[2], next_[0], next_[2]
-    for x in range(padded):
-        delta = d[x] - next_d[x]
-        first[x] = delta * (1.0 + delta * (0.5 + delta * (1 / 6)))  # w'/w - 1, where delta is small
-        second[x] = (s[x] - next_s[x]) / next_s[x]
-        kl[x], change[x] = 0.0, 0.0
-    low, high = extremes(first)
-    least, most = extremes(second)
-    if max(-low, high) + max(-least, most) <= CLOSE:
-        _close(columns, w, first, second, kl, change)
-    else:
-        _far(columns, d, w, s, next_d, next_s, first, second, kl, change, spare)
-    for x in range(padded):
-        kl[x] /= s[x]
-        change[x] /= s[x]
-    return extremes(change)[1]
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract"})  # a product and a sum may be rounded once
-def _close(columns: Any, w: Any, a: Any, b: Any, kl: Any, change: Any) -> None:
-    """Add sum_z P w (h^2/2 - h^3/3 + h^4/4) to kl and sum_z P w |h| to change, two z at a time."""
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _changes(columns: Any, w: Any, wa: Any, m: Any, change: Any) -> None:
+    """change = sum_z P |w a - w m|, four z at a time."""
     n, padded = columns.shape
-    for z in range(0, n - 1, 2):
-        a0, a1, w0, w1, c0, c1 = a[z], a[z + 1], w[z], w[z + 1], columns[z], columns[z + 1]
+    for x in range(padded):
+        change[x] = 0.0
+    for z in range(0, n // 4 * 4, 4):
+        a0, a1, a2, a3 = wa[z], wa[z + 1], wa[z + 2], wa[z + 3]
+        w0, w1, w2, w3 = w[z], w[z + 1], w[z + 2], w[z + 3]
+        c0, c1, c2, c3 = columns[z], columns[z + 1], columns[z + 2], columns[z + 3]
         for x in range(padded):
-            h0, h1 = a0 + b[x] * (1 + a0), a1 + b[x] * (1 + a1)
-            u0, u1 = c0[x] * w0 * h0, c1[x] * w1 * h1
-            change[x] += abs(u0) + abs(u1)
-            kl[x] += u0 * h0 * (0.5 - h0 * (1 / 3 - h0 * 0.25)) + u1 * h1 * (0.5 - h1 * (1 / 3 - h1 * 0.25))
-    for z in range(n // 2 * 2, n):
+            here = c0[x] * abs(a0 - w0 * m[x]) + c1[x] * abs(a1 - w1 * m[x])
+            change[x] += here + (c2[x] * abs(a2 - w2 * m[x]) + c3[x] * abs(a3 - w3 * m[x]))
+    for z in range(n // 4 * 4, n):
         for x in range(padded):
-            h = a[z] + b[x] * (1 + a[z])
-            u = columns[z, x] * w[z] * h
-            change[x] += abs(u)
-            kl[x] += u * h * (0.5 - h * (1 / 3 - h * 0.25))
+            change[x] += columns[z, x] * abs(wa[z] - w[z] * m[x])
 
 
 @njit(cache=True, error_model="numpy")
@@ -373,6 +272,7 @@ def _far(
     """The same where policies differ more (see _divergence in kernels.py for why it is done so)."""
     n, padded = columns.shape
     for x in range(padded):
+        kl[x], change[x] = 0.0, 0.0
         delta[x] = s[x] / next_s[x]
     logarithms(delta, shift, spare)
     for x in range(padded):

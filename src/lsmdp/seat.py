@@ -21,6 +21,7 @@ import numpy as np
 
 from lsmdp import books, kernels, passes
 from lsmdp.arrays import Floats, Ints, mean
+from lsmdp.equilibrium import Equilibrium
 from lsmdp.learners import Learner, State, Stretch, pack, unpack
 from lsmdp.model import LMDP
 from lsmdp.perron import NOWHERE
@@ -105,7 +106,7 @@ class Seat:
     learner: Learner
     state: State
     law: Floats
-    rest: books.Equilibrium | None
+    rest: Equilibrium | None
     walkers: Ints
     paid: Floats  # what each walker has paid so far
     seed: int
@@ -117,7 +118,7 @@ class Seat:
         """A learner before round 1."""
         rng = np.random.default_rng((seed, 0))
         positions = rng.choice(lmdp.n, size=walkers, p=start).astype(np.int64)
-        rest = None if lmdp.square is None else books.Equilibrium.first(lmdp.square)
+        rest = None if lmdp.square is None else Equilibrium.first(lmdp.square)
         return cls(lmdp, learner, learner.init(lmdp), start, rest, positions, np.zeros(walkers), seed, ideal)
 
     def play(self, t: int, c_t: Floats) -> Round:

@@ -18,6 +18,12 @@ the first step after that does not either, the round is left to the general solv
 anew when the steps after the first of a round, summed up since the last time, have cost as much as an inversion: n^3
 multiplications against 2 n^2 of a step, so n/2 of them. That is at most twice the cost of the best schedule.
 
+**Precision.** A^{-1} only says where to go next; what is found is certified. So steps read it in single precision, half
+as many bytes, where that hardly matters: with K = max_x sum_y |A^{-1}(x, y)| and r less a constant, d is off by at most
+2^-24 n K of the gap and Bv - v by twice that, which is 1/64 where n K <= SINGLE. Where chains are slower, steps are
+taken in double precision. A certificate takes the largest of the rounding errors of kernels.py for all states, which
+is that of the largest |log s|, v and r in one: s > e^-FLAT - eps.
+
 Sums of n terms are taken four at a time, and zeros add nothing: the enclosure of kernels.py holds for any order.
 Arrays are padded to a multiple of 8 columns, so that the loops over them have no remainder.
 """
@@ -36,6 +42,8 @@ from lsmdp.kernels import FLAT, enclose
 LIMIT = 256  # states up to which P is written out, where a stationary law costs less than n^3/3 operations (books.py),
 TINY = 64  # and up to which it is in any case
 LANES = 8
+LEAST = 1e-44  # s of a flat v is larger
+SINGLE = 2.0**17  # n K up to which steps are taken in single precision
 REINVERSIONS = 8  # in one round, before it is left to the general solver
 
 
@@ -144,7 +152,7 @@ def times(columns: Any, x: Any, out: Any) -> None:
     """out = sum_y columns[y] x[y]."""
     n = out.size
     for i in range(n):
-        out[i] = 0.0
+        out[i] = 0
     fours = columns.shape[0] // 4 * 4
     for y in range(0, fours, 4):
         x0, x1, x2, x3 = x[y], x[y + 1], x[y + 2], x[y + 3]
@@ -156,23 +164,42 @@ def times(columns: Any, x: Any, out: Any) -> None:
             out[i] += columns[y, i] * x[y]
 
 
-@njit(cache=True, error_model="numpy")
-def look(columns: Any, temperature: float, v: Any, d: Any, w: Any, s: Any, logs: Any, spare: Any) -> tuple[float, bool]:
-    """d = (v - min v)/T, w = e^{-d}, s = P w and log s, all padded; min v, and whether one scale serves all rows.
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def total(x: Any) -> float:
+    """The sum, in an order of its own."""
+    found = 0.0
+    for i in range(x.size):
+        found += x[i]
+    return found
 
-    v is padded as well, with v[0].
+
+@njit(cache=True, error_model="numpy")
+def look(columns: Any, temperature: float, v: Any, low: Any, d: Any, w: Any, s: Any, logs: Any, spare: Any) -> int:
+    """Of each v: low = min v, d = (v - low)/T, w = e^{-d}, s = P w and log s; of how many.
+
+    Ends before the first v that is not flat, that is, for which one scale does not serve all states. All hold one or
+    more padded vectors, one behind the other.
     """
-    low, high = extremes(v)
-    if not high - low <= FLAT * temperature:
-        return low, False
-    for x in range(v.size):
-        d[x] = (v[x] - low) / temperature
-    exponentials(d, w, spare)
-    times(columns, w, s)
-    for x in range(columns.shape[0], s.size):
-        s[x] = s[0]
-    logarithms(s, logs, spare)
-    return low, True
+    n, padded = columns.shape
+    flat = 0
+    for k in range(0, v.size, padded):
+        low[flat], high = extremes(v[k : k + padded])
+        if not high - low[flat] <= FLAT * temperature:
+            break
+        for x in range(k, k + padded):
+            d[x] = v[x] - low[flat]
+        flat += 1
+    size = flat * padded
+    if temperature != 1.0:
+        for x in range(size):
+            d[x] /= temperature
+    exponentials(d[:size], w, spare)
+    for k in range(0, size, padded):
+        times(columns, w[k : k + padded], s[k : k + padded])
+        for x in range(k + n, k + padded):
+            s[x] = s[k]
+    logarithms(s[:size], logs, spare)
+    return flat
 
 
 @njit(cache=True, error_model="numpy")
@@ -200,62 +227,91 @@ def _lead_all(
     steps: Any,
 ) -> tuple[int, bool, int]:
     rounds, n = costs.shape
-    padded = columns.shape[1]
-    d, w, s, logs, move, f, v, new, lower, upper = [np.zeros(padded) for _ in range(10)]
-    spare = np.empty((2, padded))
-    pad(start, v)
-    renewed = False
-    low, flat = look(columns, temperature, v, d, w, s, logs, spare)
-    for x in range(padded):
-        f[x] = (low - v[x]) - temperature * logs[x]
+    padded, most = columns.shape[1], extremes(entries)[1]
+    d, w, s, logs, raw, f, v, g, new = [np.zeros(padded) for _ in range(9)]
+    short, r, move = np.zeros((n, padded), np.float32), np.zeros(padded, np.float32), np.zeros(padded, np.float32)
+    single = _shorten(inverse, short)
+    low, spare, renewed = np.zeros(1), np.empty((2, padded)), False
+    pad(start, raw)
+    if look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
+        return 0, renewed, debt
+    _base(temperature, raw, low[0], logs, v, f)
     for t in range(rounds):
-        if not flat:
-            return t, renewed, debt
-        c, taken, inversions, fresh = costs[t], 0, 0, False
-        for x in range(n):
-            d[x] = c[x] + f[x]
-        pad(d[:n], lower)
-        lo, hi = extremes(lower)
-        before = hi - lo
+        c, taken, inversions, fresh, before = costs[t], 0, 0, False, np.nan
         while True:
-            times(inverse, d, move)
-            for x in range(padded):
-                new[x] = v[x] + move[x]
-            pad(new[:n], new)
-            low, _ = extremes(new)
-            for x in range(padded):
-                new[x] -= low
+            level = c[0] + f[0]
+            for x in range(n):
+                g[x] = (c[x] + f[x]) - level
+            if single:
+                for x in range(n):
+                    r[x] = g[x]
+                times(short, r, move)
+                for x in range(n):
+                    raw[x] = v[x] + move[x]
+            else:
+                times(inverse, g, raw)
+                for x in range(n):
+                    raw[x] += v[x]
+            for x in range(n, padded):
+                raw[x] = raw[0]
             taken += 1
-            low, flat = look(columns, temperature, new, d, w, s, logs, spare)
             lo, hi = -np.inf, np.inf
-            if flat:
-                lo, hi = _bounds(entries, temperature, c, new, s, logs, lower, upper)
+            if look(columns, temperature, raw, low, d, w, s, logs, spare) == 1:
+                _base(temperature, raw, low[0], logs, new, g)
+                lo, hi = _bounds(most, temperature, c, new, g, logs, spare[0])
             gap = hi - lo
-            halved = gap <= before / 2
-            done = gap <= tols[t]
-            if done or gap < before:
-                before, fresh = gap, False
-                for x in range(padded):
-                    v[x] = new[x]
-                    f[x] = -v[x] - temperature * logs[x]
-            if done:
+            if gap <= tols[t]:
+                v, new, f, g = new, v, g, f
                 break
+            if taken == 1:
+                before = _span(c, f)
+            halved = gap <= before / 2
+            if gap < before:
+                before, fresh = gap, False
+                v, new, f, g = new, v, g, f
             if not halved:
                 if fresh or inversions == REINVERSIONS:
                     return t, renewed, debt
                 _inverse_at(columns, temperature, v, inverse)
+                single = _shorten(inverse, short)
                 inversions += 1
                 renewed, fresh, debt = True, True, 0
-            for x in range(n):
-                d[x] = c[x] + f[x]
         debt += taken - 1
         if 2 * debt >= n:
             _inverse_at(columns, temperature, v, inverse)
-            renewed, debt = True, 0
+            single, renewed, debt = _shorten(inverse, short), True, 0
         for x in range(n):
             values[t, x] = v[x]
         los[t], his[t], steps[t] = lo, hi, taken
     return rounds, renewed, debt
+
+
+@njit(cache=True, error_model="numpy")
+def _shorten(inverse: Any, out: Any) -> bool:
+    """out = inverse in single precision; whether steps with it are as good."""
+    n, padded = inverse.shape
+    sums = np.zeros(padded)
+    for y in range(n):
+        for x in range(padded):
+            out[y, x] = inverse[y, x]
+            sums[x] += abs(inverse[y, x])
+    return bool(n * extremes(sums)[1] <= SINGLE)
+
+
+@njit(cache=True, error_model="numpy")
+def _base(temperature: float, raw: Any, low: float, logs: Any, v: Any, f: Any) -> None:
+    """v = raw with its minimum at 0, and f = Bv - v for the cost 0."""
+    for x in range(v.size):
+        v[x] = raw[x] - low
+        f[x] = -v[x] - temperature * logs[x]
+
+
+@njit(cache=True, error_model="numpy")
+def _span(c: Any, f: Any) -> float:
+    low, high = np.inf, -np.inf
+    for x in range(c.size):
+        low, high = min(low, c[x] + f[x]), max(high, c[x] + f[x])
+    return high - low
 
 
 @njit(cache=True, error_model="numpy")
@@ -270,59 +326,56 @@ def _track_all(
     los: Any,
     his: Any,
 ) -> int:
-    padded = columns.shape[1]
-    d, w, s, logs, c, v, once, lower, upper = [np.zeros(padded) for _ in range(9)]
-    spare = np.empty((2, padded))
-    pad(values[0], v)
+    padded, most = columns.shape[1], extremes(entries)[1]
+    d, w, s, logs, raw, c, f, v, once = [np.zeros(padded) for _ in range(9)]
+    low, spare = np.zeros(1), np.empty((2, padded))
+    pad(values[0], raw)
     for t in range(los.size):
-        low, flat = look(columns, temperature, v, d, w, s, logs, spare)
-        if not flat:
+        if look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
             return t
-        los[t], his[t] = _bounds(entries, temperature, means[t], v, s, logs, lower, upper)
+        _base(temperature, raw, low[0], logs, v, f)
+        los[t], his[t] = _bounds(most, temperature, means[t], v, f, logs, spare[0])
         pad(means[t + 1], c)
         for step in range(steps):
-            if step > 0:
-                low, flat = look(columns, temperature, v, d, w, s, logs, spare)
-            for x in range(padded):
-                once[x] = c[x] + (low - temperature * logs[x])
-                v[x] = once[x]
-            if averaged and flat:
-                low, flat = look(columns, temperature, once, d, w, s, logs, spare)
-                for x in range(padded):
-                    v[x] = (once[x] + (c[x] + (low - temperature * logs[x]))) / 2
-            if not flat:
+            if step > 0 and look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
                 return t
-        low, _ = extremes(v)
+            for x in range(padded):
+                once[x] = c[x] + (low[0] - temperature * logs[x])
+                raw[x] = once[x]
+            if averaged:
+                if look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
+                    return t
+                for x in range(padded):
+                    raw[x] = (once[x] + (c[x] + (low[0] - temperature * logs[x]))) / 2
+        least = extremes(raw)[0]
         for x in range(padded):
-            v[x] -= low
+            raw[x] -= least
         for x in range(values.shape[1]):
-            values[t + 1, x] = v[x]
+            values[t + 1, x] = raw[x]
     return int(los.size)
 
 
 @njit(cache=True, error_model="numpy")
-def _bounds(
-    entries: Any, temperature: float, c: Any, v: Any, s: Any, logs: Any, lower: Any, upper: Any
-) -> tuple[float, float]:
-    """The certificate of a v with minimum 0; what is beyond floats proves nothing."""
-    finite = True
-    for x in range(c.size):
-        value, error = enclose(c[x], -v[x], s[x], -logs[x], temperature, entries[x], EPS)
-        lower[x], upper[x] = value - error, value + error
-        finite &= upper[x] - lower[x] < np.inf
-    for x in range(c.size, lower.size):
-        lower[x], upper[x] = lower[0], upper[0]
-    return (extremes(lower)[0], extremes(upper)[1]) if finite else (-np.inf, np.inf)
+def _bounds(entries: float, temperature: float, c: Any, v: Any, f: Any, logs: Any, r: Any) -> tuple[float, float]:
+    """The certificate of a flat v with minimum 0 and f = Bv - v for the cost 0, within the largest of all errors.
+
+    What is beyond floats proves nothing.
+    """
+    n = c.size
+    for x in range(n):
+        r[x] = c[x] + f[x]
+    (lo, hi), (least, largest), high = extremes(r[:n]), extremes(logs), extremes(v)[1]
+    _, error = enclose(max(-lo, hi), high, LEAST, max(-least, largest), temperature, entries, EPS)
+    return (lo - error, hi + error) if abs(total(r[:n])) + error < np.inf else (-np.inf, np.inf)
 
 
 @njit(cache=True, error_model="numpy")
 def _inverse_at(columns: Any, temperature: float, v: Any, out: Any) -> None:
     """The transpose of (I - Q_v + 1 1'/n)^{-1}; zeros where v spans too much for one scale."""
     n, padded = columns.shape
-    d, w, s, logs = np.zeros(padded), np.zeros(padded), np.zeros(padded), np.zeros(padded)
-    spare = np.empty((2, padded))
+    d, w, s, logs = [np.zeros(padded) for _ in range(4)]
     out[:] = 0.0
-    if not look(columns, temperature, v, d, w, s, logs, spare)[1]:
+    if look(columns, temperature, v, np.zeros(1), d, w, s, logs, np.empty((2, padded))) == 0:
         return
     for y in range(n):
         for x in range(n):

@@ -154,10 +154,10 @@ class Costs:
 
     def _checked(self, t: int, block: Floats) -> Iterator[Floats]:
         """The rounds t, t + 1, ... of a block as costs, up to the first that has an unusable value."""
-        usable = ((block >= min(self.low, self.high)) & (block <= max(self.low, self.high))).all(axis=1)
-        count = len(block) if usable.all() else int(np.argmin(usable))
+        usable = _usable(block, self.low, self.high)
+        count = len(block) if usable.all() else int(np.argmin(usable.all(axis=1)))
         if count:
-            yield in_costs(block[:count], self.low, self.high, self.labels)
+            yield _scaled(block[:count], self.low, self.high)
         if count < len(block):
             try:
                 in_costs(block[count], self.low, self.high, self.labels)
@@ -171,12 +171,9 @@ class Costs:
 
 def in_costs(x: Floats, low: float, high: float, labels: Sequence[str] | None = None) -> Floats:
     """Values in the user's units, a number per state (or rows of them), as costs in [0, 1]."""
-    bottom, top = sorted((low, high))
-    usable = (x >= bottom) & (x <= top)
+    usable = _usable(x, low, high)
     if usable.all():
-        c = (x - low) / (high - low)
-        c += 0.0  # turns -0 into 0
-        return np.asarray(read_only(c))
+        return _scaled(x, low, high)
     state = int(np.argmin(usable)) % x.shape[-1]
     worst = x.flat[np.argmin(usable)]
     fact = f"{name_state(state, labels)}: the cost is {worst:.10g}"
@@ -188,6 +185,15 @@ def in_costs(x: Floats, low: float, high: float, labels: Sequence[str] | None = 
             "and HIGH becomes cost 1."
         )
     raise CostError(f"{fact}, outside the scale from {low:g} to {high:g}. Correct it, or widen --scale LOW HIGH.")
+
+
+def _usable(x: Floats, low: float, high: float) -> npt.NDArray[np.bool_]:
+    return (x >= min(low, high)) & (x <= max(low, high))
+
+
+def _scaled(x: Floats, low: float, high: float) -> Floats:
+    units = x if (low, high) == (0.0, 1.0) else (x - low) / (high - low)
+    return np.asarray(read_only(units + 0.0))  # turns -0 into 0
 
 
 @contextmanager
