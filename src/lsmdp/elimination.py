@@ -260,23 +260,11 @@ def _remove(front: Any, width: Any, symmetric: Any, pivots: Any) -> Any:
                 if k < width - 1:
                     return stuck
                 continue
-            if symmetric:
-                for i in range(k + 1, height):
-                    front[i, k] = front[k, i] / pivot
-                for i in range(k + 1, high):
-                    share = front[i, k]
-                    for j in range(i, height + 1):
-                        front[i, j] += share * front[k, j]
-                continue
-            for i in range(k + 1, high):
-                share = front[i, k] / pivot
-                front[i, k] = share
-                for j in range(k + 1, height + 1):
-                    front[i, j] += share * front[k, j]
-            for i in range(high, height):
-                share = front[i, k] / pivot
-                front[i, k] = share
-                for j in range(k + 1, high):
+            for i in range(k + 1, height):
+                front[i, k] = (front[k, i] if symmetric else front[i, k]) / pivot
+            for i in range(k + 1, high if symmetric else height):
+                share, begin, end = front[i, k], i if symmetric else k + 1, height + 1 if i < high else high
+                for j in range(begin, end):
                     front[i, j] += share * front[k, j]
         if high < height:
             _pass_on(front, low, high, symmetric)
@@ -290,11 +278,10 @@ def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
     for left in range(high, height + 1, STRIP):
         right = min(left + STRIP, height + 1)
         last = min(right, height) if symmetric else height  # rows that reach right of the diagonal in this strip
-        i = high
-        while i + 2 <= last:
-            one, two = front[i, left:right], front[i + 1, left:right]
+        for i in range(high, last, 2):
             k = low
-            while k + 4 <= high:
+            while k + 4 <= high and i + 1 < last:  # two rows and four states at a time
+                one, two = front[i, left:right], front[i + 1, left:right]
                 a, b, c, d = front[i, k], front[i, k + 1], front[i, k + 2], front[i, k + 3]
                 e, f, g, h = front[i + 1, k], front[i + 1, k + 1], front[i + 1, k + 2], front[i + 1, k + 3]
                 p, q = front[k, left:right], front[k + 1, left:right]
@@ -303,20 +290,12 @@ def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
                     one[j] += (a * p[j] + b * q[j]) + (c * r[j] + d * s[j])
                     two[j] += (e * p[j] + f * q[j]) + (g * r[j] + h * s[j])
                 k += 4
-            while k < high:
-                a, e, p = front[i, k], front[i + 1, k], front[k, left:right]
-                for j in range(right - left):
-                    one[j] += a * p[j]
-                    two[j] += e * p[j]
-                k += 1
-            i += 2
-        while i < last:
-            one = front[i, left:right]
-            for k in range(low, high):
-                a, p = front[i, k], front[k, left:right]
-                for j in range(right - left):
-                    one[j] += a * p[j]
-            i += 1
+            for x in range(i, min(i + 2, last)):
+                one = front[x, left:right]
+                for y in range(k, high):
+                    a, p = front[x, y], front[y, left:right]
+                    for j in range(right - left):
+                        one[j] += a * p[j]
 
 
 @njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
