@@ -15,7 +15,8 @@ d moves on by the same amount everywhere, half of the states that a state leads 
 
 *When to stop.* What is left after a sweep is the span of e times the contraction, that of the norm of e: the extremes
 of a few thousand numbers stray, their norm does not. States that moved longest ago have most left, and those are
-the next to move: where the span of e in a long enough window of states is small enough, the rest need not move again.
+the next to move. So on a large graph a forecast that is not clear enough is put to the test: another sweep begins, and
+ends at the first window of states in which the span of e is small enough.
 
 *Slow modes.* Sets that are seldom left keep the error that is constant on each of them: when sweeps stop shrinking e,
 they only move d by a constant on each set, and these levels tell the sets. On each set B, alpha_B (one of them is 0)
@@ -44,8 +45,9 @@ from lsmdp.policy import flow_of, keep_flow
 
 CHUNK = 256  # states whose sums are taken before any of them moves,
 CHUNKS = 16  # at least so many times
-WINDOW = 2000  # states in a row, at least, that tell how far the others have come
-WINDOWS = 8  # in a sweep
+WINDOWS = 8  # of states in a row, in a sweep, each of which tells how far the others have come,
+WINDOW = 2000  # if there are as many states in it:
+SURE = 0.9  # then a forecast is believed only if it is below this share of the goal
 SPAN = 20.0  # of v / T up to which w, 1/w and x have room in single precision
 ROUNDS = 5  # of sweeps, each from a certificate on
 SHARE = 0.9  # of the goal; the rest is for what is not linear
@@ -165,14 +167,15 @@ def _sweeps(
         return np.inf, np.inf, 0, 1.0
     span, size = _extent(r)
     first, rate, shift, steps, stalled, at_split, look = size, 1.0, 0.0, 0, 0, np.inf, False
+    sure = SURE if n >= WINDOWS * WINDOW else 1.0
     goal = max(goal, max(CURVED * span * span, DIGITS * span))
-    while span * rate > goal and steps < limit and size <= LOST * first:
+    while span * rate > sure * goal and steps < limit and size <= LOST * first:
         if stalled == 2:
             if not size < at_split / 2:
                 break  # they were not what is slow
             shift += _split(indptr, indices, data, r, np.float32(shift), gain, pull, x, e, w)
-            stalled, steps, at_split = -1, steps + 2, size
-        enough = goal if look and span * rate * rate <= goal and at_split == np.inf else 0.0
+            stalled, steps, at_split, sure = -1, steps + 2, size, 1.0  # states in a row are of one level
+        enough = goal if sure < 1.0 and look and span * rate * rate <= goal else 0.0
         look = 2.0 * size * rate * rate <= goal or steps + 1 == limit  # no span is below two standard deviations
         moved, total, squares, span = _sweep(
             indptr, indices, data, r, np.float32(shift), gain, pull, x, e, look, stalled == 1, enough
@@ -270,7 +273,7 @@ def _sweep(
     All of e is left if one is to ``keep`` it. A sweep ends early, where the span of e in a window is ``enough``.
     """
     n = x.size
-    chunk, window = min(CHUNK, n // CHUNKS + 1), max(n // WINDOWS, WINDOW)
+    chunk, window = min(CHUNK, n // CHUNKS + 1), n // WINDOWS + 1
     s, end = np.empty(chunk, np.float32), window
     least, most, total, squares = np.float32(np.inf), np.float32(-np.inf), 0.0, 0.0
     low, high = least, most  # in this window
