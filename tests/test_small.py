@@ -149,6 +149,19 @@ def test_the_inverse_is_one(temperature: float) -> None:
     np.testing.assert_allclose(A @ inverse, np.eye(17), rtol=0, atol=1e-13 * np.linalg.cond(A))
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 31])
+def test_inversion_with_pivots(n: int) -> None:
+    """Two columns at a time and, of an odd number, one; on the diagonal there are zeros."""
+    A = np.zeros((n, small.width(n)))
+    A[:, :n] = np.random.default_rng(n).normal(size=(n, n))
+    A[np.diag_indices(n)] *= n < 3
+    inverse = A.copy()
+    small.invert(inverse)
+    full = A[:, :n]
+    np.testing.assert_allclose(full @ inverse[:, :n], np.eye(n), rtol=0, atol=10 * n * EPS * np.linalg.cond(full))
+    np.testing.assert_array_equal(inverse[:, n:], 0.0)
+
+
 def test_the_leader_of_every_round_is_certified(lmdp: LMDP) -> None:
     """The bounds contain the optimum for the mean cost, by kernels.residual on the v itself."""
     learner, costs = FollowTheLeader(), uniform(120, lmdp.n)

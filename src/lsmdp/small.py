@@ -386,28 +386,67 @@ def _inverse_at(columns: Any, temperature: float, v: Any, out: Any) -> None:
 
 @njit(cache=True, error_model="numpy")
 def invert(out: Any) -> None:
-    """The inverse of a padded square array in its place, by Gauss-Jordan elimination with row pivoting."""
+    """The inverse of a padded square array in its place, by Gauss-Jordan elimination with row pivoting.
+
+    Two columns at a time, so that the array is gone through half as often, in the arithmetic of one by one.
+    """
     n, padded = out.shape
-    swapped = np.empty(n, np.int64)
-    for k in range(n):
-        pivot = k
-        for i in range(k + 1, n):
-            if abs(out[i, k]) > abs(out[pivot, k]):
-                pivot = i
-        swapped[k] = pivot
-        for j in range(padded):
-            out[k, j], out[pivot, j] = out[pivot, j], out[k, j]
-        scale = 1.0 / out[k, k]
-        out[k, k] = 1.0
-        for j in range(padded):
-            out[k, j] *= scale
+    swapped, column = np.empty(n, np.int64), np.empty(n)
+    for k in range(0, n, 2):
         for i in range(n):
-            if i != k:
-                factor = out[i, k]
-                out[i, k] = 0.0
+            column[i] = out[i, k]
+        swapped[k] = _swap(out, column, k)
+        top = out[k]
+        _scale(top, k)
+        if k + 1 == n:
+            for i in range(n):
+                if i != k:
+                    _subtract(out[i], k, top)
+            break
+        for i in range(n):
+            column[i] = out[i, k + 1] - (out[i, k] * top[k + 1] if i != k else 0.0)
+        swapped[k + 1] = _swap(out, column, k + 1)
+        low = out[k + 1]
+        _subtract(low, k, top)
+        _scale(low, k + 1)
+        for i in range(n):
+            if i != k and i != k + 1:
+                row, first, second = out[i], out[i, k], column[i]
+                row[k], row[k + 1] = 0.0, first * top[k + 1]
                 for j in range(padded):
-                    out[i, j] -= factor * out[k, j]
+                    row[j] = (row[j] - first * top[j]) - second * low[j]
+        _subtract(top, k + 1, low)
     for k in range(n - 1, -1, -1):
         if swapped[k] != k:
             for i in range(n):
                 out[i, k], out[i, swapped[k]] = out[i, swapped[k]], out[i, k]
+
+
+@njit(cache=True, error_model="numpy")
+def _swap(out: Any, column: Any, k: int) -> int:
+    """Bring the row with the largest entry of the column, from k on, to place k; where it was."""
+    pivot = k
+    for i in range(k + 1, column.size):
+        if abs(column[i]) > abs(column[pivot]):
+            pivot = i
+    column[k], column[pivot] = column[pivot], column[k]
+    for j in range(out.shape[1]):
+        out[k, j], out[pivot, j] = out[pivot, j], out[k, j]
+    return pivot
+
+
+@njit(cache=True, error_model="numpy")
+def _scale(row: Any, k: int) -> None:
+    scale = 1.0 / row[k]
+    row[k] = 1.0
+    for j in range(row.size):
+        row[j] *= scale
+
+
+@njit(cache=True, error_model="numpy")
+def _subtract(row: Any, k: int, pivot: Any) -> None:
+    """Take the pivot's row from another one, so that its entry k would be 0."""
+    factor = row[k]
+    row[k] = 0.0
+    for j in range(row.size):
+        row[j] -= factor * pivot[j]
