@@ -13,7 +13,8 @@ import os
 import platform
 import time
 import tracemalloc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -66,14 +67,28 @@ def repeated(work: Callable[[], Any], at_least: float = 0.02) -> tuple[float, An
     return taken / calls, answer
 
 
-def allocated(work: Callable[[], Any]) -> int:
-    """Peak of the bytes that Python and numpy hold on top of what they held before the work."""
+@contextmanager
+def traced() -> Iterator[Callable[[], int]]:
+    """Gives the peak, since it was last asked, of what Python, numpy and compiled loops hold in bytes on top of now."""
+
+    def peak() -> int:
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        return most
+
     gc.collect()
     tracemalloc.start()
-    work()
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return peak
+    try:
+        yield peak
+    finally:
+        tracemalloc.stop()
+
+
+def allocated(work: Callable[[], Any]) -> int:
+    """The peak of one piece of work."""
+    with traced() as peak:
+        work()
+        return peak()
 
 
 def resident(work: Callable[[], Any]) -> int | None:

@@ -37,6 +37,7 @@ from lsmdp.game import Table
 from lsmdp.learners.ftl import FTLState
 from lsmdp.learners.leader import LeaderBase
 from lsmdp.perron import NOWHERE, Followed, Problem, chord, follow, follow_all
+from lsmdp.perron.factor import nothing
 from lsmdp.perron.follow import PATIENCE, factor_bytes
 from lsmdp.perron.krylov import product_work
 
@@ -288,7 +289,7 @@ def test_a_story_names_the_methods_that_were_used() -> None:
 def test_a_step_beyond_floats_proves_nothing() -> None:
     """The v before it may be certified already, but that is not the v that is returned."""
     lmdp, c = grid(10, 10), uniform(100)
-    made = chord.nothing(Problem(lmdp, c))
+    made = nothing(Problem(lmdp, c))
     broken = replace(made, factors=replace(made.factors, pivots=np.zeros(100)))
     tol = 1.05 * float(np.ptp(c))  # more than the width at v = 0, which is more than 0.9 tol: a step is tried
     for limit, width in ((0, 1.0), (1, np.inf)):
@@ -304,9 +305,13 @@ def test_a_step_beyond_floats_proves_nothing() -> None:
 # memory
 
 
-@pytest.mark.parametrize("name", ["grid", "one-way roads"])
-def test_rounds_hold_four_times_P_besides_the_factor(name: str) -> None:
-    """Bytes, not pages: all that numpy and the compiled loops hold, at the peak, with a renewal in between."""
+@pytest.mark.parametrize(("name", "times"), [("grid", 4.0), ("one-way roads", 5.5)])
+def test_rounds_hold_a_few_times_P_besides_the_factor(name: str, times: float) -> None:
+    """Bytes, not pages: all that numpy and the compiled loops hold, at the peak, with a renewal in between.
+
+    Where a factor is made, what is at work then comes on top: the present block, the stack, the weights. Two dozen
+    numbers a state are four times a P with five moves a state, and five times one with three.
+    """
     lmdp = {"grid": lambda: grid(120, 120), "one-way roads": lambda: one_way_roads(100)}[name]()
     warm = rounds(MODELS[name](), 3)  # what is compiled is no part of a model
     assert warm[-1].anchor.size
@@ -317,17 +322,20 @@ def test_rounds_hold_four_times_P_besides_the_factor(name: str) -> None:
     state = learner.init(new)._replace(t=1000, c_sum=c_sum, v=v, anchor=v)
     gc.collect()
     tracemalloc.start()
+    peaks = []
     for t in range(6):
         if t == 3:
             FOLLOW._forget(new, state.anchor)
             state = state._replace(anchor=state.v, age=0, spent=0.0, recent=0.0)
+        tracemalloc.reset_peak()
         state = learner.observe(new, state, rng.uniform(0, 1, lmdp.n))
-    _, peak = tracemalloc.get_traced_memory()
+        peaks.append(tracemalloc.get_traced_memory()[1])
     tracemalloc.stop()
     P = sum(array.nbytes for array in (lmdp.P.data, lmdp.P.indices, lmdp.P.indptr))
-    factor = factor_bytes(new)
+    factor, making = factor_bytes(new)
     assert factor > P  # or the rest would be measured against nothing
-    assert peak - factor <= 4 * P
+    assert max(peaks[0], peaks[3]) - factor - making <= times * P
+    assert max(peaks[1], peaks[2], peaks[4], peaks[5]) - factor <= times * P
 
 
 def test_a_leader_keeps_one_factor() -> None:

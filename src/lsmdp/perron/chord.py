@@ -10,8 +10,6 @@ in the kernel, and the slowest mode has to be found again in each round.
 (V, R) the residual can be lowered without a solve: the pairs are kept with orthonormal R (generalised conjugate
 residuals on a map that is not quite linear). A few slow modes, where the old factor is wrong most, cost one pair each.
 
-If P is reversible with respect to rho, the rows of I - Q_{v_0} times rho z (Pz) are symmetric, and half a factor does.
-
 *One compiled call, many rounds.* The loop works in the order of elimination, on a copy of P in that order; it takes no
 logarithm and no exponential of a number near 1 or 0 but by its series. Where the contraction so far says that the next
 step is the last one, the step is followed by the certificate in place of such an update: z = e^{-v} afresh, Pz, and the
@@ -21,53 +19,25 @@ next round begins with, so that a round of k steps reads P about k times in all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from lsmdp import kernels
-from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen
-from lsmdp.dissection import RUN, Blocks
+from lsmdp.arrays import EPS, Floats, Ints, frozen
+from lsmdp.dissection import RUN
 from lsmdp.elementary import exponentials, extremes
-from lsmdp.elimination import Elimination, eliminate, pinned
-from lsmdp.errors import ConvergenceError
 from lsmdp.panels import backward, forward
+from lsmdp.perron.factor import Factor
 from lsmdp.perron.problem import Problem
 
 PAIRS = 4  # steps whose residuals are kept
 RECENT = 0.5  # the weight of a round in the mean of the recent ones
 DOUBT = 0.1  # of the steps of a round beyond the first, whether a new factor would not do with fewer
 FLAT = 500.0  # span of v up to which e^{-v} is a safe representation of it
-SYMMETRIC_SPAN = 250.0  # and up to which products of two of them are
 LONGEST = 2.0  # steps in v are shortened to this
 LOST = 300.0  # a residual this many times the best one will not come back
-VISITED = 0.01  # the pinned state may be this much rarer than the commonest one
-
-
-@dataclass(frozen=True, eq=False)
-class Factor:
-    """I - Q at the anchor, pinned where that chain lives; all arrays in the order of elimination."""
-
-    factors: Elimination
-    P: CSR
-    turn: Any  # the state that each row of P is of
-    law: Floats  # mu_0
-    rows: Floats  # what the rows were multiplied by
-
-    @cached_property
-    def given(self) -> tuple[Any, ...]:
-        """What rounds read of it: P with the entries of its longest row, the order, the chain at the anchor."""
-        f, most = self.factors, int(np.diff(self.P.indptr).max())
-        made = self.law, self.rows, f.blocks, f.bases, f.lower, f.upper, f.pivots
-        return (*kernels.rows(self.P), self.turn, most), f.order, made
-
-    @property
-    def work(self) -> float:
-        """The cost to make it, relative to an elimination without symmetry and without panels."""
-        return 0.85 if self.factors.lower is self.factors.upper else 1.4
 
 
 class Seen(NamedTuple):
@@ -104,53 +74,6 @@ class Age(NamedTuple):
 
 
 NEW = Age(0, 0.0, 0.0)
-
-
-def factor(problem: Problem, anchor: Floats) -> Factor | None:
-    """The factor at this v, its shares in single precision; None where the chain is beyond it."""
-    rho = problem.lmdp.reversible_law
-    try:
-        if rho is not None and np.ptp(anchor) <= SYMMETRIC_SPAN:
-            factors, law = _balanced(problem, anchor, rho)
-            law = rows = law[factors.order]
-        else:
-            factors, law = _pinned(problem, anchor)
-            law, rows = law[factors.order], np.ones_like(law)
-    except ConvergenceError:
-        return None
-    return Factor(factors, *problem.plan.permuted, law, rows)
-
-
-def nothing(problem: Problem) -> Factor:
-    """No factor at all: steps of the power method, of which the pairs take care of the slow modes."""
-    n, empty = problem.n, np.zeros(0, dtype=np.float32)
-    start, rows = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32)
-    blocks = Blocks(np.zeros(1, dtype=np.int32), start, rows, start, np.zeros(0, dtype=np.int32))
-    order = np.arange(n, dtype=np.int32)
-    factors = Elimination(order, blocks, empty, empty, np.ones(n), killed=True, bases=start)
-    return Factor(factors, problem.P, frozen(order.view(np.uint32)), np.full(n, 1.0 / n), np.ones(n))
-
-
-def _pinned(problem: Problem, anchor: Floats) -> tuple[Elimination, Floats]:
-    weights = kernels.policy_weights(problem.P, anchor)
-    state = int(anchor.argmin())
-    factors, law = pinned(problem.plan, weights, state, single=True)
-    if law[state] < VISITED * law.max():
-        del factors
-        factors, law = pinned(problem.plan, weights, int(law.argmax()), single=True)
-    return factors, law
-
-
-def _balanced(problem: Problem, anchor: Floats, rho: Floats) -> tuple[Elimination, Floats]:
-    """rho(x) P(x,y) z(x) z(y) is symmetric, and its rows sum to mu up to a factor."""
-    P = problem.P
-    flow, law = np.empty(P.nnz), np.empty(P.shape[0])
-    total = _flow(*kernels.rows(P), rho, np.exp(anchor.min() - anchor), flow, law)
-    flow /= total
-    law /= total
-    end = np.zeros_like(law)
-    end[law.argmax()] = law.max()
-    return eliminate(problem.plan, flow, end, symmetric=True, single=True), law
 
 
 def iterate(
@@ -203,7 +126,7 @@ def _rounds(
 ) -> tuple[int, int, float, float]:
     n = value.size
     v, cost = np.empty(n), np.empty(n)
-    space = np.empty((3, n)), np.empty((PAIRS, n), dtype=np.float32), np.empty((PAIRS, n), dtype=np.float32)
+    space = np.empty((2, n)), np.empty((PAIRS, n), dtype=np.float32), np.empty((PAIRS, n), dtype=np.float32)
     for x in range(n):
         v[x] = value[order[x]]
     for k in range(gaps.size):
@@ -245,13 +168,14 @@ def _round(
     logs: Any,
     space: Any,
 ) -> tuple[float, float, int]:
-    """Bounds for what v becomes, and the steps to it; ``usual`` is the least number that rounds take (0: not known)."""
+    """Bounds for what v becomes, and the steps to it; ``usual`` is their number in rounds of late (0: not known).
+
+    Between two certificates, ``logs`` has the Pz / z of the last step.
+    """
     law, rows, blocks, bases, lower, upper, pivots = made
     n, goal = v.size, 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
-    three, V, R = space
-    a, r, d, shares = three[0], three[1], three[2], np.empty(PAIRS)
-    for x in range(n):
-        a[x] = 0.0
+    two, V, R = space
+    a, r, d, shares = logs, two[0], two[1], np.empty(PAIRS)
     lo, hi = -np.inf, np.inf
     if unseen:
         lo, hi = _judge(P, cost, v, T, z, logs)
@@ -260,6 +184,9 @@ def _round(
     judged, steps, last = unseen, 0, np.inf
     span = best = _residual(cost, T, logs, r)
     while span > goal and steps < limit:
+        if judged or steps == 0:  # r has all that was in logs
+            for x in range(n):
+                a[x] = 0.0
         _project(r, R, min(steps, PAIRS), shares, d)
         _load(law, rows, d)
         forward(blocks, bases, lower, d)
@@ -280,8 +207,6 @@ def _round(
         last = span
         if judged:
             lo, hi = _judge(P, cost, v, T, z, logs)
-            for x in range(n):
-                a[x] = 0.0
             span = _residual(cost, T, logs, r)
         else:
             lo, hi = -np.inf, np.inf
@@ -423,12 +348,14 @@ def _project(r: Any, R: Any, pairs: int, shares: Any, d: Any) -> None:
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def _load(law: Any, rows: Any, d: Any) -> None:
-    """d <- rows (d - mean), the mean under the law."""
+    """d <- rows (d - mean), the mean under the law; no rows: all are 1."""
     mean = 0.0
     for x in range(d.size):
         mean += law[x] * d[x]
     for x in range(d.size):
-        d[x] = (d[x] - mean) * rows[x]
+        d[x] -= mean
+    for x in range(rows.size):
+        d[x] *= rows[x]
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -492,17 +419,3 @@ def _move(z: Any, d: Any, low: float, longest: float) -> None:
         y = -d[x]
         series = 1 / 24 + y * (1 / 120 + y * (1 / 720 + y * (1 / 5040)))
         z[x] *= 1 + y * (1 + y * (0.5 + y * (1 / 6 + y * series)))
-
-
-@njit(cache=True, error_model="numpy")
-def _flow(indptr: Any, indices: Any, data: Any, rho: Any, z: Any, flow: Any, law: Any) -> float:
-    """rho(x) P(x,y) z(x) z(y), its row sums, and their sum."""
-    total = 0.0
-    for x in range(z.size):
-        scale, s = rho[x] * z[x], 0.0
-        for p in range(indptr[x], indptr[x + 1]):
-            flow[p] = scale * data[p] * z[indices[p]]
-            s += flow[p]
-        law[x] = s
-        total += s
-    return total

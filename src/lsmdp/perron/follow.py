@@ -36,6 +36,7 @@ from lsmdp.dissection import room
 from lsmdp.model import LMDP
 from lsmdp.perron import chord, seidel
 from lsmdp.perron.certified import solve
+from lsmdp.perron.factor import Factor, factor, nothing
 from lsmdp.perron.power import Power
 from lsmdp.perron.problem import Problem
 from lsmdp.policy import keep_flow
@@ -54,7 +55,7 @@ NOWHERE: Floats = read_only(np.empty(0))
 
 Certified = tuple[Floats, float, float]  # v and its bounds
 
-_kept: WeakKeyDictionary[LMDP, list[tuple[Floats, chord.Factor | None]]] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[LMDP, list[tuple[Floats, Factor | None]]] = WeakKeyDictionary()
 _seen: WeakKeyDictionary[LMDP, list[tuple[Floats, CSR, chord.Seen]]] = WeakKeyDictionary()
 
 
@@ -140,11 +141,11 @@ def _one(out: chord.Rounds, found: Followed) -> tuple[int, Followed]:
     return 1, found
 
 
-def factor_bytes(lmdp: LMDP) -> int:
-    """Bytes of the factors that are kept with a model, with the room that it took to make the last one."""
+def factor_bytes(lmdp: LMDP) -> tuple[int, int]:
+    """Bytes of the factors that are kept with a model, and of what it took besides to make the last one."""
     kept = [made.factors for _, made in _kept.get(lmdp, ()) if made is not None]
     shares = {id(array): array.nbytes for each in kept for array in (each.lower, each.upper, each.pivots)}
-    return sum(shares.values()) + (lmdp.elimination_plan.workspace if kept else 0)
+    return sum(shares.values()), lmdp.elimination_plan.workspace if kept else 0
 
 
 def _without_factor(
@@ -165,7 +166,7 @@ def _without_factor(
             return found, steps, 0.0
         left = min(log(look.gap / goal) / -log(look.rate), MANY) if look.gap > goal and look.rate < 1.0 else MANY
     out = chord.Rounds.blank(1, v.size)
-    _, found, _ = _iterated(problem, c[np.newaxis], np.array([tol]), v, chord.nothing(problem), UNAIDED, out)
+    _, found, _ = _iterated(problem, c[np.newaxis], np.array([tol]), v, nothing(problem), UNAIDED, out)
     taken = int(out.steps[0])
     return found, steps + taken, max(left, float(ACCELERATED * taken))
 
@@ -175,7 +176,7 @@ def _iterated(
     costs: Floats,
     gaps: Floats,
     v: Floats,
-    made: chord.Factor,
+    made: Factor,
     limit: int,
     out: chord.Rounds,
     age: chord.Age = chord.NEW,
@@ -224,7 +225,7 @@ def _dear(problem: Problem) -> bool:
     return _steps(problem) > UNAIDED * ACCELERATED
 
 
-def _factor(problem: Problem, anchor: Floats) -> chord.Factor | None:
+def _factor(problem: Problem, anchor: Floats) -> Factor | None:
     """The factor at this anchor, kept or made."""
     kept = _kept.setdefault(problem.lmdp, [])
     for same in (operator.is_, np.array_equal):
@@ -233,7 +234,7 @@ def _factor(problem: Problem, anchor: Floats) -> chord.Factor | None:
                 return made
     while kept and (len(kept) + 1) * 8 * problem.plan.stored > room():
         del kept[0]
-    made = chord.factor(problem, anchor / problem.lmdp.temperature)
+    made = factor(problem, anchor / problem.lmdp.temperature)
     _keep(kept, (anchor, made))
     return made
 
