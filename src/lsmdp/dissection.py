@@ -90,8 +90,8 @@ class Plan:
 
     @property
     def workspace(self) -> int:
-        """Numbers held besides the factors while they are made: three copies of the largest block, and the stack."""
-        return self.stack + 3 * self.tallest * (self.tallest + 1)
+        """Numbers held besides the factors while they are made: two copies of the largest block, and the stack."""
+        return self.stack + 2 * self.tallest * (self.tallest + 1)
 
     @property
     def bytes(self) -> int:
@@ -138,9 +138,7 @@ def plan(P: CSR, limit: int | None = None) -> Plan:
     is counted, but never begun.
     """
     symmetric = _symmetric_pattern(P)
-    n = int(P.shape[0])
-    order, work, todo = (np.empty(size, dtype=np.int32) for size in (n, (5, n + 1), 4 * n + 4))
-    _dissect(symmetric.indptr, symmetric.indices, LEAF, order, work, todo)
+    order = _dissected(symmetric)
     found = _analyse(P, symmetric, order, room() // BYTES if limit is None else limit)
     fits = limit is not None or found.bytes <= room()
     return found if fits else Plan(P, order, None, found.flops, None, 0)
@@ -157,6 +155,13 @@ def _symmetric_pattern(P: CSR) -> CSR:
     both = sparse.csr_array(ones + ones.T)
     both.sort_indices()
     return both
+
+
+def _dissected(symmetric: CSR) -> Indices:
+    n = int(symmetric.shape[0])
+    order, work, todo = (np.empty(size, dtype=np.int32) for size in (n, (5, n + 1), 4 * n + 4))
+    _dissect(symmetric.indptr, symmetric.indices, LEAF, order, work, todo)
+    return order
 
 
 def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:

@@ -124,7 +124,7 @@ def eliminate(
     pivots = np.empty(n)
     rates = np.zeros(n) if killing is None else killing[plan.order]
     moves = (P.indptr, P.indices, read_only(weights.view()), *incoming)
-    work = (np.empty((3, plan.tallest * (plan.tallest + 1))), np.empty((2, n), dtype=np.int32), np.empty(plan.stack))
+    work = (np.empty(plan.tallest * (plan.tallest + 1)), np.empty((2, n), dtype=np.int32), np.empty(plan.stack))
     given = (*moves, plan.order, plan.inverse, blocks, rates, *work, symmetric, *shares, pivots)
     stuck = _factor(*given)
     if stuck >= 0:
@@ -157,7 +157,7 @@ def _factor(
     inverse: Any,
     blocks: Any,
     killing: Any,
-    spaces: Any,
+    space: Any,
     places: Any,
     stack: Any,
     symmetric: Any,
@@ -172,7 +172,7 @@ def _factor(
     The shares go where there is room for them. With a signature for each precision, all of this, which takes longer to
     compile than anything else, would be compiled twice.
     """
-    n, space, left, right = order.size, spaces[0], spaces[1], spaces[2]
+    n = order.size
     place, done = places[0], places[1]  # of a state within the present block; blocks that wait on the stack
     waiting, top = 0, 0
     for s in range(blocks.first.size - 1):
@@ -210,18 +210,10 @@ def _factor(
         stuck = _remove(front, width, symmetric, pivots[begin:end])
         if stuck >= 0 and (stuck < width - 1 or end < n):
             return begin + stuck
-        _shares(front, width, symmetric, pivots[begin:end], left, right)
-        base = blocks.bases[s]
-        for i in range(blocks.bases[s + 1] - base):
-            if lower.size > 0:
-                lower[base + i] = left[i]
-            else:
-                single_lower[base + i] = left[i]
-        for i in range(0 if symmetric else blocks.bases[s + 1] - base):
-            if lower.size > 0:
-                upper[base + i] = right[i]
-            else:
-                single_upper[base + i] = right[i]
+        if lower.size > 0:
+            _keep(front, width, blocks.bases[s], symmetric, pivots[begin:end], lower, upper)
+        else:
+            _keep(front, width, blocks.bases[s], symmetric, pivots[begin:end], single_lower, single_upper)
         if blocks.parent[s] >= 0:
             for i in range(width, height):
                 for j in range(width, height + 1):
@@ -291,10 +283,10 @@ def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
-def _shares(front: Any, width: Any, symmetric: Any, pivots: Any, lower: Any, upper: Any) -> None:
-    """The shares of one block: its triangle, then its rectangle."""
+def _keep(front: Any, width: Any, base: Any, symmetric: Any, pivots: Any, lower: Any, upper: Any) -> None:
+    """Write the shares of one block: its triangle, then its rectangle."""
     height = front.shape[0]
-    at, rectangle = 0, width * (width - 1) // 2
+    at, rectangle = base, base + width * (width - 1) // 2
     for k in range(width):
         for i in range(k + 1, width):
             lower[at] = front[i, k]
