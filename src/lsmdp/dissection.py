@@ -151,9 +151,7 @@ def plan(P: CSR, limit: int | None = None) -> Plan:
     is counted, but never begun.
     """
     symmetric = _symmetric_pattern(P)
-    n = int(P.shape[0])
-    order, work, todo = (np.empty(size, dtype=np.int32) for size in (n, (5, n + 1), 4 * n + 4))
-    _dissect(symmetric.indptr, symmetric.indices, LEAF, order, work, todo)
+    order = _dissected(symmetric)
     found = _analyse(P, symmetric, order, room() // BYTES if limit is None else limit)
     fits = limit is not None or found.bytes <= room()
     return found if fits else Plan(P, order, None, found.flops, None, 0)
@@ -170,6 +168,13 @@ def _symmetric_pattern(P: CSR) -> CSR:
     both = sparse.csr_array(ones + ones.T)
     both.sort_indices()
     return both
+
+
+def _dissected(symmetric: CSR) -> Indices:
+    n = int(symmetric.shape[0])
+    order, work, todo = (np.empty(size, dtype=np.int32) for size in (n, (5, n + 1), 4 * n + 4))
+    _dissect(symmetric.indptr, symmetric.indices, LEAF, order, work, todo)
+    return order
 
 
 def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:
