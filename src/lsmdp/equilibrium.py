@@ -181,7 +181,8 @@ def renew(rows: Any, w: Any, s: Any, anchor: Any, inverse: Any) -> float:
         for y in range(n):
             A[x, y] = 1.0 / n - rows[x, y] * (w[y] / s[x])
         A[x, x] += 1.0
-    inverse[:] = A
+        for y in range(padded):
+            inverse[x, y] = A[x, y]
     invert(inverse)
     remember(w, s, anchor)
     if not reduce(rows, w, s, anchor[3]):
