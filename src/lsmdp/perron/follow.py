@@ -103,7 +103,8 @@ def _next(lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, out: chord.Ro
     if not anchor.size or _dear(problem):  # try without, and keep the anchor
         found, steps, left = _without_factor(problem, c, tol, v, goal, unaided=age.spent > 0.0)
         waited = age.spent + left if left else 0.0
-        better = left > 0.0 and (lmdp.n <= SMALL or waited > PLANNING) and left > _steps(problem)
+        planned = found is None or lmdp.n <= SMALL or waited > PLANNING  # worth a plan, which ``solve`` would make too
+        better = left > 0.0 and planned and left > _steps(problem)
         if found is not None:
             waiting = chord.NEW if better else chord.Age(0, waited, 0.0)
             return _one(out, Followed(*found, steps, found[0] if better else NOWHERE, *waiting))
