@@ -31,7 +31,7 @@ from lsmdp import kernels
 
 TOL = 1e-9
 STEPS = 60
-PATIENCE = 400.0
+PATIENCE = 240.0
 MEMORY = 0.7
 SHIFT = 1e-13  # keeps the matrix off singularity once the ratios agree
 

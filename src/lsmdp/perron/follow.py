@@ -49,7 +49,7 @@ MANY = 1e9  # of them, beyond all patience
 UNAIDED = 60  # steps without a factor that are tried before one is made, or ``solve`` is asked,
 ACCELERATED = 3  # each of which costs as much as this many power steps
 USUAL = 3.0  # steps that a round takes with a factor
-PATIENCE = 14  # steps before an anchor is given up
+PATIENCE = 14  # steps before an anchor is given up, if its factor is cheap
 KEPT = 4  # factors that are kept with a model
 NOWHERE: Floats = read_only(np.empty(0))
 
@@ -116,7 +116,8 @@ def _next(lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, out: chord.Ro
         if made is None:
             break
         alike, price = 1 if _dear(problem) else len(costs), made.work * problem.plan.work / problem.plan.step
-        done, found, aged = _iterated(problem, costs[:alike], gaps[:alike], v, made, PATIENCE, out, age, price)
+        patience = max(PATIENCE, int(price))  # to give up costs a factor at least
+        done, found, aged = _iterated(problem, costs[:alike], gaps[:alike], v, made, patience, out, age, price)
         steps += int(out.steps[0])
         if found is not None:
             out.steps[0] = steps
