@@ -85,9 +85,9 @@ def newest(suite: str, cases: Iterable[str]) -> dict[str, Any] | None:
     found = [known[case] for case in cases if case in known]
     if not found:
         return None
-    content: dict[str, Any] = max((run for _, run in found), key=lambda run: run["time"])
-    earlier = {record["case"]: run["time"] for record, run in found if run is not content}
-    return content | {"cases": [record for record, _ in found], "earlier": earlier}
+    content: dict[str, Any] = max((run for _, run in found), key=lambda run: sum(one is run for _, one in found))
+    others = {record["case"]: run["time"] for record, run in found if run is not content}
+    return content | {"cases": [record for record, _ in found], "others": others}
 
 
 def write(suites: Mapping[str, tuple[ModuleType, dict[str, Any] | None]]) -> list[Path]:
@@ -116,9 +116,9 @@ def _origin(content: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in content["versions"].items())
     machine = content["machine"]
     load = machine["load"][0]
-    earlier = "".join(f" {case}: {time[:10]} at {time[11:16]}." for case, time in content["earlier"].items())
+    others = "".join(f" {case}: {time[:10]} at {time[11:16]}." for case, time in content["others"].items())
     when = f"{content['time'][:10]} at {content['time'][11:16]}"
-    return f"{when}; {versions}; {machine['cpus']} cores, load {load:.1f} at the end.{earlier}\n"
+    return f"{when}; {versions}; {machine['cpus']} cores, load {load:.1f} at the end.{others}\n"
 
 
 def _figures(name: str, records: list[dict[str, Any]]) -> list[tuple[Path, str]]:
