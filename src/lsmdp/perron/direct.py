@@ -14,6 +14,7 @@ from lsmdp.arrays import Floats, mean
 from lsmdp.elimination import Plan, eliminate, pinned
 from lsmdp.errors import ConvergenceError
 from lsmdp.perron.newton import newton
+from lsmdp.perron.noda import noda
 from lsmdp.perron.problem import Attempt, Problem
 
 VISITED = 0.01  # the reference may be this much rarer than the commonest state
@@ -31,9 +32,14 @@ class Direct:
         if problem.plan.entries is None:
             _, lo, hi = problem.residual(v)
             return Attempt(v, lo, hi, 0)
-        reference = int(np.argmin(v if np.ptp(v) > 0 else problem.c))
-        attempt = newton(problem, v, tol, _StateReduction(problem.plan, reference), self.max_steps)
-        return replace(attempt, work=attempt.steps * problem.plan.work / problem.P.nnz)
+        attempt = noda(problem, v, tol, self.max_steps)
+        taken = attempt.steps
+        if attempt.gap > tol and taken < self.max_steps:
+            v = attempt.v
+            reference = int(np.argmin(v if np.ptp(v) > 0 else problem.c))
+            attempt = newton(problem, v, tol, _StateReduction(problem.plan, reference), self.max_steps - taken)
+            taken += attempt.steps
+        return replace(attempt, steps=taken, work=taken * problem.plan.work / problem.P.nnz)
 
 
 @dataclass

@@ -52,7 +52,10 @@ def factor(problem: Problem, anchor: Floats) -> Factor | None:
     rho = problem.lmdp.reversible_law
     try:
         if rho is not None and np.ptp(anchor) <= SYMMETRIC_SPAN:
-            factors, law = _balanced(problem, anchor, rho)
+            flow, law = balanced(problem.P, rho, anchor)
+            end = np.zeros_like(law)
+            end[law.argmax()] = law.max()
+            factors = eliminate(problem.plan, flow, end, symmetric=True, single=True)
             law = rows = law[factors.order]
         else:
             factors, law = _pinned(problem, anchor)
@@ -82,16 +85,13 @@ def _pinned(problem: Problem, anchor: Floats) -> tuple[Elimination, Floats]:
     return factors, law
 
 
-def _balanced(problem: Problem, anchor: Floats, rho: Floats) -> tuple[Elimination, Floats]:
-    """rho(x) P(x,y) z(x) z(y) is symmetric, and its rows sum to mu up to a factor."""
-    P = problem.P
+def balanced(P: CSR, rho: Floats, v: Floats) -> tuple[Floats, Floats]:
+    """rho(x) P(x,y) z(x) z(y) up to a factor: symmetric, with row sums that are the law of the policy of v."""
     flow, law = np.empty(P.nnz), np.empty(P.shape[0])
-    total = _flow(*kernels.rows(P), rho, np.exp(anchor.min() - anchor), flow, law)
+    total = _flow(*kernels.rows(P), rho, np.exp(v.min() - v), flow, law)
     flow /= total
     law /= total
-    end = np.zeros_like(law)
-    end[law.argmax()] = law.max()
-    return eliminate(problem.plan, flow, end, symmetric=True, single=True), law
+    return flow, law
 
 
 @njit(cache=True, error_model="numpy")
