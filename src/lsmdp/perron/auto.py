@@ -30,6 +30,7 @@ OPTIMISM = 3.0  # the fast modes go first: the contraction seen early is better 
 NEWTON_STEPS = 10  # a typical solve from far away;
 NEWTON_STEPS_NEAR = 2  # and from a gap below
 NEAR = 1e-2
+INVERSE_STEPS = 4  # of inverse iteration, from wherever
 MANY = 1e9  # power steps beyond all patience
 
 
@@ -98,7 +99,7 @@ def _known(problem: Problem, trail: _Trail) -> list[tuple[float, Method]]:
     """Methods whose cost is known, with it, the cheapest first."""
     known: list[tuple[float, Method]] = []
     if problem.plan.entries is not None:
-        known.append((_rounds(trail) * problem.plan.work, Direct()))
+        known.append((min(_rounds(trail), INVERSE_STEPS) * problem.plan.work, Direct()))
     if problem.n <= LIMIT:
         known.append((_rounds(trail) * factor_work(problem.n), Dense()))
     return sorted(known, key=lambda cost: cost[0])

@@ -36,6 +36,7 @@ from lsmdp.dissection import room
 from lsmdp.model import LMDP
 from lsmdp.perron import chord, seidel
 from lsmdp.perron.certified import solve
+from lsmdp.perron.direct import Direct
 from lsmdp.perron.factor import Factor, factor, nothing
 from lsmdp.perron.power import Power
 from lsmdp.perron.problem import Problem
@@ -131,10 +132,9 @@ def _next(lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, out: chord.Ro
         if moved or np.array_equal(anchor, v):
             break
         anchor, age, moved = v, chord.NEW, True
-    solution = solve(lmdp, c, tol=tol, start=start)
-    anchor, age = (solution.v, chord.NEW) if anchor.size else (NOWHERE, age)
-    found = solution.v, *solution.bounds
-    return _one(out, Followed(*found, steps + solution.iterations, anchor, *age))
+    found, more = _solved(problem, c, tol, start, goal if anchor.size else 0.0)
+    anchor, age = (found[0], chord.NEW) if anchor.size else (NOWHERE, age)
+    return _one(out, Followed(*found, steps + more, anchor, *age))
 
 
 def _one(out: chord.Rounds, found: Followed) -> tuple[int, Followed]:
@@ -193,6 +193,18 @@ def _iterated(
     if done == len(costs) or age == chord.NEW:  # else it is of a round that failed
         _keep(kept, (v, made.P, seen))
     return done, (v, float(out.lo[done - 1]), float(out.hi[done - 1])), age
+
+
+def _solved(problem: Problem, c: Floats, tol: float, v: Floats, goal: float) -> tuple[Certified, int]:
+    """By elimination where a factor is known to be worth it (there is a goal), by whatever suits otherwise."""
+    lmdp, steps = problem.lmdp, 0
+    if goal > 0.0:
+        attempt = Direct().run(problem, v / lmdp.temperature, goal)
+        found, steps = _certified(lmdp, c, tol, lmdp.temperature * attempt.v), attempt.steps
+        if found is not None:
+            return found, steps
+    solution = solve(lmdp, c, tol=tol, start=v)
+    return (solution.v, *solution.bounds), steps + solution.iterations
 
 
 def _gap(lmdp: LMDP, c: Floats, v: Floats) -> float:

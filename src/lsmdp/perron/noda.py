@@ -1,27 +1,26 @@
 """Inverse iteration in the coordinates of the present policy: the Perron vector is linear in z, and so are the steps.
 
 For any v with residual r = Bv - v, the solution v* = v - log w has (e^{r - lambda} - Q_v) w = 0 with w > 0: in z = e^{-v}
-the equation is linear, however far v is from v*. Noda (1971) solves (e^{r - lo} - Q_v) u = 1 with lo = min r, a proven
-lower bound on lambda, and goes on from v - log u. The matrix has the row sums e^{r - lo} - 1 >= 0, which are killing
-rates: elimination.py factors it without a subtraction, and u > 0 is accurate entry by entry. The bound never falls, and
-near the end its error is squared in each step. Newton's method (newton.py) moves v, not z, along a straight line. Where
-the cost is a small disturbance on a large graph, its first steps are far too long, and the way back is halved each time.
+the equation is linear, however far v is from v*. Noda (1971) solves M u = 1 with M = e^{r - lo} - Q_v and lo = min r, a
+proven lower bound on lambda, and goes on from v - log u. The row sums e^{r - lo} - 1 >= 0 of M are killing rates:
+elimination.py factors it without a subtraction, and u > 0 is accurate entry by entry. The bound never falls, and near
+the end its error is squared in each step. Newton's method (newton.py) moves v, not z, along a straight line: where the
+cost is a small disturbance on a large graph its first steps are far too long, and the way back is halved each time; and
+where another well of v becomes the deepest, it has to carry all of v there.
 
-*More than one load.* With the load 1, u reaches no further than 1/(lambda - lo), 10^13 or so: a v that spans some
-hundreds takes many steps to come down. A load b > 0 that lies where the policy lives has M u = 0 elsewhere, which is
-the very equation of the tails, whatever they span. So the loads z and 1 at the bottom of v alone are tried with the
-same factor. Either may cling to a well that only seems to be the deepest, hence it must narrow the gap far more.
+*A factor is used more than once.* M^{-1} applied again lets the deepest well grow over the next one by the ratio of
+their distances from lo each time, for a fraction of the price of a factor.
 
-*Steps that lead nowhere.* Chains that circulate gain on lambda by a constant factor only; and where v spans thousands,
-lo is exact at once and the tails are out of reach. Both show in one step or two: the gap is not halved, and what lo
-gains is not a fraction of what it gained before, or is next to nothing.
+*Far tails.* M^{-k} 1 reaches no further than (lambda - lo)^{-k}. A load at the bottom of v alone has M u = 0 elsewhere,
+the very equation of the tails, so that they are right at once. But it clings to a well that may only seem to be the
+deepest, hence it must narrow the gap far more to be preferred. Where it ends in zeros, v spans more than floats can,
+and Newton's method is asked instead; and so it is if several steps have not halved the gap, as on chains that circulate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import inf
 
 import numpy as np
 
@@ -32,48 +31,48 @@ from lsmdp.errors import ConvergenceError
 from lsmdp.perron.factor import SYMMETRIC_SPAN, balanced
 from lsmdp.perron.problem import Attempt, Problem, exhausted
 
-HALF = 0.5  # of the gap is left after a good step,
-STEADY = 0.4  # or the lower bound gains so much of what it gained the step before,
-USEFUL = 1e-3  # and this much of the gap
-FAR_BETTER = 0.1  # the gap after a load that is not 1, relative to the one after 1
+AGAIN = 8  # solves with a factor, which cost as much as half of it or less
+FAR_BETTER = 0.1  # the gap after a load at the bottom of v, relative to the other
 SMOOTHING = 2  # Bellman steps after each: they never widen the gap
+PATIENCE = 3  # steps that do not halve the gap
 STEEPEST = 600.0  # of r - lo: beyond, its exponential is near the end of floats
-
-
-def noda(problem: Problem, v: Floats, tol: float, max_steps: int) -> Attempt:
-    """Iterate until gap <= tol, until that is no longer in sight, or max_steps; the best v on the way."""
-    r, lo, hi = problem.residual(v)
-    best, gain, promising = Attempt(v, lo, hi, 0), inf, True
-    for step in range(1, max_steps + 1):
-        if not promising or best.gap <= tol or exhausted(r, lo, hi, tol):
-            break
-        found = _step(problem, v, r, lo)
-        if found is None:
-            break
-        before, gained = hi - lo, found[2] - lo
-        v, r, lo, hi = found
-        promising = hi - lo <= HALF * before or USEFUL * before <= gained <= STEADY * gain
-        best, gain = Attempt(v, lo, hi, step) if hi - lo < best.gap else replace(best, steps=step), gained
-    return best
-
 
 _Place = tuple[Floats, Floats, float, float]  # v, its residual and bounds
 
 
+def noda(problem: Problem, v: Floats, tol: float, max_steps: int) -> Attempt:
+    """Iterate until gap <= tol, until that is out of sight, or max_steps; the best v on the way."""
+    r, lo, hi = problem.residual(v)
+    best, step, waited = Attempt(v, lo, hi, 0), 0, 0
+    while step < max_steps and waited < PATIENCE and best.gap > tol and not exhausted(r, lo, hi, tol):
+        found = _step(problem, v, r, lo)
+        if found is None:
+            break
+        v, r, lo, hi = found
+        step, waited = step + 1, 0 if hi - lo <= best.gap / 2 else waited + 1
+        best = Attempt(v, lo, hi, step) if hi - lo < best.gap else replace(best, steps=step)
+    return best
+
+
 def _step(problem: Problem, v: Floats, r: Floats, lo: float) -> _Place | None:
+    """The better of the two loads; None where they are beyond floats."""
     try:
         resolvent = _resolvent(problem, v, np.expm1(np.minimum(r - lo, STEEPEST)))
     except ConvergenceError:
         return None
-    z = np.exp(v.min() - v)
-    best: _Place | None = None
-    for load in (np.ones_like(z), z, (z == 1.0).astype(np.float64)):
-        u = resolvent(load)
-        if 0.0 < u.min() and u.max() < np.inf:
-            place = _smoothed(problem, v - np.log(u))
-            if best is None or place[3] - place[2] <= FAR_BETTER * (best[3] - best[2]):
-                best = place
-    return best
+    tails = resolvent((v == v.min()).astype(np.float64))
+    u = np.ones_like(v)
+    for _ in range(AGAIN):
+        u = resolvent(u)
+        u /= u.max()
+    if not (_positive(u) and _positive(tails)):
+        return None
+    place, other = _smoothed(problem, v - np.log(u)), _smoothed(problem, v - np.log(tails))
+    return other if other[3] - other[2] <= FAR_BETTER * (place[3] - place[2]) else place
+
+
+def _positive(u: Floats) -> bool:
+    return bool(0.0 < u.min() and u.max() < np.inf)
 
 
 def _smoothed(problem: Problem, v: Floats) -> _Place:
@@ -86,7 +85,7 @@ def _smoothed(problem: Problem, v: Floats) -> _Place:
 
 
 def _resolvent(problem: Problem, v: Floats, killing: Floats) -> Callable[[Floats], Floats]:
-    """u with M u = b, where M = I - Q_v with so much more on the diagonal."""
+    """u with M u = b, where M is I - Q_v with so much more on its diagonal."""
     rho = problem.lmdp.reversible_law
     if rho is not None and np.ptp(v) <= SYMMETRIC_SPAN:
         flow, law = balanced(problem.P, rho, v)
