@@ -31,7 +31,8 @@ from lsmdp.errors import ConvergenceError
 from lsmdp.perron.factor import SYMMETRIC_SPAN, balanced
 from lsmdp.perron.problem import Attempt, Problem, exhausted
 
-AGAIN = 8  # solves with a factor, which cost as much as half of it or less
+FEW, MANY = 4, 16  # solves with a factor,
+SHARE = 1 / 6  # as many as cost so much of it by the count of their products, and half as much again by the clock
 FAR_BETTER = 0.1  # the gap after a load at the bottom of v, relative to the other
 SMOOTHING = 2  # Bellman steps after each: they never widen the gap
 PATIENCE = 3  # steps that do not halve the gap
@@ -60,9 +61,10 @@ def _step(problem: Problem, v: Floats, r: Floats, lo: float) -> _Place | None:
         resolvent = _resolvent(problem, v, np.expm1(np.minimum(r - lo, STEEPEST)))
     except ConvergenceError:
         return None
+    again = int(np.clip(SHARE * problem.plan.work / problem.plan.step, FEW, MANY))
     tails = resolvent((v == v.min()).astype(np.float64))
     u = np.ones_like(v)
-    for _ in range(AGAIN):
+    for _ in range(again):
         u = resolvent(u)
         u /= u.max()
     if not (_positive(u) and _positive(tails)):
