@@ -13,9 +13,10 @@ Blocks that differ a little are merged as well, at the price of a few stored zer
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,7 @@ GATHERING = 20.0  # products that it takes to gather a number and to keep it
 MEMORY_SHARE = 0.25
 BYTES = 16  # of an entry in two factors, at least: the zeros of merged blocks and the workspace come on top
 LEAF = 12  # parts of at most this many states are not cut again
-RUN = 256  # states whose rows are sorted by length
+RUN = 256  # states whose rows are sorted by length: their numbers are bytes
 SMALL = 16  # states of a subtree that make one block, whatever zeros that costs: less than to go from block to block
 MERGED = ((4, 0.5), (8, 0.3), (48, 0.1), (1 << 30, 0.05))  # blocks this wide may hold this share of zeros
 
@@ -64,6 +65,7 @@ class Plan:
     flops: float
     blocks: Blocks | None
     stack: int  # numbers that wait to be added to a parent, at most
+    _copies: WeakValueDictionary[str, CSR] = field(default_factory=WeakValueDictionary, repr=False)
 
     @property
     def last(self) -> int:
@@ -92,11 +94,10 @@ class Plan:
 
     @property
     def workspace(self) -> int:
-        """Bytes held besides the factors while they are made: blocks at work, the chain's weights, moves both ways."""
+        """Bytes held besides the factors while they are made: blocks at work, the chain's weights, and its states."""
         if self.blocks is None:
             return 0
-        numbers = self.stack + self.tallest * (self.tallest + 1) + int(self.P.data.size) + 2 * self.order.size
-        return 8 * numbers + 2 * int(self.P.indptr.nbytes + self.P.indices.nbytes)
+        return 8 * (self.stack + self.tallest * (self.tallest + 1) + int(self.P.data.size) + 3 * self.order.size)
 
     @property
     def bytes(self) -> int:
@@ -108,24 +109,26 @@ class Plan:
         """inverse[x] = when state x is removed."""
         return _inverse(self.order)
 
-    @property
-    def incoming(self) -> tuple[Any, Any, Any]:
-        """(starts, states, places): the moves into each state, and where they stand in P.
-
-        Not kept: it is quick to make, and as large as most of P.
-        """
-        transposed = like(self.P, np.arange(self.P.nnz, dtype=self.P.indices.dtype)).T.tocsr()
-        return freeze(transposed).indptr, transposed.indices, transposed.data
-
     @cached_property
-    def permuted(self) -> tuple[CSR, npt.NDArray[Any]]:
-        """P in the order of elimination, and which state each row is of: of each RUN of states, short rows come first.
+    def turn(self) -> npt.NDArray[np.uint8]:
+        """Of each RUN of states in the order of elimination, in which turn they are taken: short rows come first."""
+        lengths, ends = np.diff(self.P.indptr)[self.order], range(RUN, self.order.size, RUN)
+        return read_only(
+            np.concatenate([run.argsort(kind="stable") for run in np.split(lengths, ends)]).astype(np.uint8)
+        )
 
-        A loop over the rows then hardly ever has to guess how long the next one is.
+    def permuted(self) -> CSR:
+        """P in the order of elimination, the rows of each RUN in turn; one copy for all who hold it, and none else.
+
+        A loop over these rows hardly ever has to guess how long the next one is.
         """
-        P = sparse.csr_array(self.P[self.order][:, self.order])
-        turn = np.lexsort((np.diff(P.indptr), np.arange(self.order.size) // RUN)).astype(np.uint32)
-        return freeze(sparse.csr_array(P[turn])), read_only(turn)
+        kept = self._copies.get("P")
+        if kept is None:
+            first = np.arange(self.order.size, dtype=np.int32) // RUN * RUN
+            kept = sparse.csr_array(self.P[self.order[first + self.turn]])
+            kept.indices = self.inverse[kept.indices]
+            self._copies["P"] = freeze(kept)
+        return kept
 
     def with_last(self, state: int) -> Plan:
         """The same order, but with ``state`` as the reference."""

@@ -265,7 +265,7 @@ def _sums(P: Any, z: Any, start: int, s: Any) -> None:
     """s = (Pz)(start + k) for all k; the terms of a row four by four, which do not wait for each other."""
     indptr, indices, data, turn, _ = P
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-    ends, turn, first = indptr[start + 1 : start + 1 + s.size], turn[start : start + s.size], np.uint64(start)
+    ends, turn = indptr[start + 1 : start + 1 + s.size], turn[start : start + s.size]
     p = np.uint64(indptr[start])
     for k in range(s.size):
         total, end = 0.0, np.uint64(ends[k])
@@ -276,7 +276,7 @@ def _sums(P: Any, z: Any, start: int, s: Any) -> None:
         while p < end:
             total += data[p] * z[indices[p]]
             p += one
-        s[np.uint64(turn[k]) - first] = total
+        s[turn[k]] = total
 
 
 @njit(cache=True, error_model="numpy")

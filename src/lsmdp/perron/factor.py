@@ -14,8 +14,8 @@ import numpy as np
 from numba import njit
 
 from lsmdp import kernels
-from lsmdp.arrays import CSR, Floats, frozen
-from lsmdp.dissection import Blocks
+from lsmdp.arrays import CSR, Floats, read_only
+from lsmdp.dissection import RUN, Blocks
 from lsmdp.elimination import Elimination, eliminate, pinned
 from lsmdp.errors import ConvergenceError
 from lsmdp.perron.problem import Problem
@@ -30,7 +30,7 @@ class Factor:
 
     factors: Elimination
     P: CSR
-    turn: Any  # the state that each row of P is of
+    turn: Any  # the state that each row of P is of, counted from the first of its RUN
     law: Floats  # mu_0
     rows: Floats  # what the rows were multiplied by, if by anything
 
@@ -59,7 +59,7 @@ def factor(problem: Problem, anchor: Floats) -> Factor | None:
             law, rows = law[factors.order], np.empty(0)
     except ConvergenceError:
         return None
-    return Factor(factors, *problem.plan.permuted, law, rows)
+    return Factor(factors, problem.plan.permuted(), problem.plan.turn, law, rows)
 
 
 def nothing(problem: Problem) -> Factor:
@@ -69,7 +69,8 @@ def nothing(problem: Problem) -> Factor:
     blocks = Blocks(np.zeros(1, dtype=np.int32), start, rows, start, np.zeros(0, dtype=np.int32))
     order = np.arange(n, dtype=np.int32)
     factors = Elimination(order, blocks, empty, empty, np.ones(n), killed=True, bases=start)
-    return Factor(factors, problem.P, frozen(order.view(np.uint32)), np.full(n, 1.0 / n), np.empty(0))
+    turn = read_only((order % RUN).astype(np.uint8))
+    return Factor(factors, problem.P, turn, np.full(n, 1.0 / n), np.empty(0))
 
 
 def _pinned(problem: Problem, anchor: Floats) -> tuple[Elimination, Floats]:

@@ -31,7 +31,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from lsmdp import kernels
-from lsmdp.arrays import CSR, Floats, read_only
+from lsmdp.arrays import Floats, read_only
 from lsmdp.dissection import room
 from lsmdp.model import LMDP
 from lsmdp.perron import chord, seidel
@@ -56,7 +56,7 @@ NOWHERE: Floats = read_only(np.empty(0))
 Certified = tuple[Floats, float, float]  # v and its bounds
 
 _kept: WeakKeyDictionary[LMDP, list[tuple[Floats, Factor | None]]] = WeakKeyDictionary()
-_seen: WeakKeyDictionary[LMDP, list[tuple[Floats, CSR, chord.Seen]]] = WeakKeyDictionary()
+_seen: WeakKeyDictionary[LMDP, list[tuple[Floats, bool, chord.Seen]]] = WeakKeyDictionary()
 
 
 class Followed(NamedTuple):
@@ -186,12 +186,13 @@ def _iterated(
 ) -> tuple[int, Certified | None, chord.Age]:
     """So many rounds with a factor, or until it is too old: how many, the last of them, and the age."""
     kept = _seen.setdefault(problem.lmdp, [])
-    done, age, seen = chord.iterate(problem, costs, v, _taken(kept, v, made.P), made, gaps, limit, out, age, price)
+    seen = _taken(kept, v, ordered := made.P is not problem.P)
+    done, age, seen = chord.iterate(problem, costs, v, seen, made, gaps, limit, out, age, price)
     if not done:
         return 0, None, age
     v = read_only(out.v[done - 1].copy())
     if done == len(costs) or age == chord.NEW:  # else it is of a round that failed
-        _keep(kept, (v, made.P, seen))
+        _keep(kept, (v, ordered, seen))
     return done, (v, float(out.lo[done - 1]), float(out.hi[done - 1])), age
 
 
@@ -210,9 +211,9 @@ def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None
     return v, lo, hi
 
 
-def _taken(kept: list[tuple[Floats, CSR, chord.Seen]], v: Floats, P: CSR) -> chord.Seen | None:
-    """What a certificate computed of this v, with the states in the order of this copy of P; it is kept no longer."""
-    found = next((seen for at, copy, seen in kept if at is v and copy is P), None)
+def _taken(kept: list[tuple[Floats, bool, chord.Seen]], v: Floats, ordered: bool) -> chord.Seen | None:
+    """What a certificate computed of this v, with the states in the order of elimination or not; it is kept no longer."""
+    found = next((seen for at, by, seen in kept if at is v and by is ordered), None)
     kept[:] = [entry for entry in kept if entry[0] is not v]
     return found
 
@@ -236,7 +237,7 @@ def _factor(problem: Problem, anchor: Floats) -> Factor | None:
                 return made
     while kept and (len(kept) + 1) * 8 * problem.plan.stored > room():
         del kept[0]
-    made = factor(problem, anchor / problem.lmdp.temperature)
+    made = factor(problem, anchor if problem.lmdp.temperature == 1.0 else anchor / problem.lmdp.temperature)
     _keep(kept, (anchor, made))
     return made
 
