@@ -13,17 +13,16 @@ Blocks that differ a little are merged as well, at the price of a few stored zer
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
-from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 from scipy import sparse
 
-from lsmdp.arrays import CSR, freeze, like, read_only
+from lsmdp.arrays import CSR, like, read_only
 
 Indices = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
@@ -65,7 +64,6 @@ class Plan:
     flops: float
     blocks: Blocks | None
     stack: int  # numbers that wait to be added to a parent, at most
-    _copies: WeakValueDictionary[str, CSR] = field(default_factory=WeakValueDictionary, repr=False)
 
     @property
     def last(self) -> int:
@@ -111,24 +109,13 @@ class Plan:
 
     @cached_property
     def turn(self) -> npt.NDArray[np.uint8]:
-        """Of each RUN of states in the order of elimination, in which turn they are taken: short rows come first."""
-        lengths, ends = np.diff(self.P.indptr)[self.order], range(RUN, self.order.size, RUN)
-        return read_only(
-            np.concatenate([run.argsort(kind="stable") for run in np.split(lengths, ends)]).astype(np.uint8)
-        )
-
-    def permuted(self) -> CSR:
-        """P in the order of elimination, the rows of each RUN in turn; one copy for all who hold it, and none else.
+        """In which turn the states of each RUN are best taken: short rows come first.
 
         A loop over these rows hardly ever has to guess how long the next one is.
         """
-        kept = self._copies.get("P")
-        if kept is None:
-            first = np.arange(self.order.size, dtype=np.int32) // RUN * RUN
-            kept = sparse.csr_array(self.P[self.order[first + self.turn]])
-            kept.indices = self.inverse[kept.indices]
-            self._copies["P"] = freeze(kept)
-        return kept
+        lengths, ends = np.diff(self.P.indptr)[self.order], range(RUN, self.order.size, RUN)
+        turns = [run.argsort(kind="stable").astype(np.uint8) for run in np.split(lengths, ends)]
+        return np.asarray(read_only(np.concatenate(turns)))
 
     def with_last(self, state: int) -> Plan:
         """The same order, but with ``state`` as the reference."""

@@ -9,19 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numba import njit
+from scipy import sparse
 
 from lsmdp import kernels
-from lsmdp.arrays import CSR, Floats, read_only
-from lsmdp.dissection import RUN, Blocks
+from lsmdp.arrays import CSR, Floats, freeze, read_only
+from lsmdp.dissection import RUN, Blocks, Plan
 from lsmdp.elimination import Elimination, eliminate, pinned
 from lsmdp.errors import ConvergenceError
 from lsmdp.perron.problem import Problem
 
 SYMMETRIC_SPAN = 250.0  # of v up to which products of two e^{-v} are safe
 VISITED = 0.01  # the pinned state may be this much rarer than the commonest one
+
+_copies: WeakValueDictionary[Plan, CSR] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +63,7 @@ def factor(problem: Problem, anchor: Floats) -> Factor | None:
             law, rows = law[factors.order], np.empty(0)
     except ConvergenceError:
         return None
-    return Factor(factors, problem.plan.permuted(), problem.plan.turn, law, rows)
+    return Factor(factors, _permuted(problem.plan), problem.plan.turn, law, rows)
 
 
 def nothing(problem: Problem) -> Factor:
@@ -93,6 +97,33 @@ def _balanced(problem: Problem, anchor: Floats, rho: Floats) -> tuple[Eliminatio
     end = np.zeros_like(law)
     end[law.argmax()] = law.max()
     return eliminate(problem.plan, flow, end, symmetric=True, single=True), law
+
+
+def _permuted(plan: Plan) -> CSR:
+    """P in the order of elimination, the rows of each RUN in their turn: one copy for all factors, while there are any.
+
+    It is made again with the next factor, in a few hundredths of the time: the room is needed while that is made.
+    """
+    copy = _copies.get(plan)
+    if copy is None:
+        P = plan.P
+        data, indices, indptr = np.empty_like(P.data), np.empty_like(P.indices), np.zeros_like(P.indptr)
+        _permute(*kernels.rows(P), plan.order, plan.inverse, plan.turn, indptr, indices, data)
+        copy = _copies[plan] = freeze(sparse.csr_array((data, indices, indptr), shape=P.shape))
+    return copy
+
+
+@njit(cache=True, error_model="numpy")
+def _permute(
+    indptr: Any, indices: Any, data: Any, order: Any, inverse: Any, turn: Any, starts: Any, columns: Any, numbers: Any
+) -> None:
+    at = 0
+    for k in range(order.size):
+        x = order[k - k % RUN + turn[k]]
+        for p in range(indptr[x], indptr[x + 1]):
+            columns[at], numbers[at] = inverse[indices[p]], data[p]
+            at += 1
+        starts[k + 1] = at
 
 
 @njit(cache=True, error_model="numpy")

@@ -212,7 +212,7 @@ def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None
 
 
 def _taken(kept: list[tuple[Floats, bool, chord.Seen]], v: Floats, ordered: bool) -> chord.Seen | None:
-    """What a certificate computed of this v, with the states in the order of elimination or not; it is kept no longer."""
+    """What a certificate computed of this v, the states in the order of elimination or not; it is kept no longer."""
     found = next((seen for at, by, seen in kept if at is v and by is ordered), None)
     kept[:] = [entry for entry in kept if entry[0] is not v]
     return found
