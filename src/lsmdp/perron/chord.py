@@ -125,17 +125,22 @@ def _rounds(
     steps: Any,
 ) -> tuple[int, int, float, float]:
     n = value.size
-    v, cost = np.empty(n), np.empty(n)
-    space = np.empty((2, n)), np.empty((PAIRS, n), dtype=np.float32), np.empty((PAIRS, n), dtype=np.float32)
+    cost, space, pairs = np.empty(n), np.empty((2, n)), [np.empty((2, n), dtype=np.float32)]
+    spare = space[1]
     for x in range(n):
-        v[x] = value[order[x]]
+        spare[x] = value[order[x]]
     for k in range(gaps.size):
+        v = values[k]  # in the order of the factor, until the round is done
         for x in range(n):
-            cost[x] = costs[k, order[x]]
-        los[k], his[k], taken = _round(P, made, cost, v, T, unseen, gaps[k], limit, round(recent), z, logs, space)
+            v[x], cost[x] = spare[x], costs[k, order[x]]
+        los[k], his[k], taken = _round(
+            P, made, cost, v, T, unseen, gaps[k], limit, round(recent), z, logs, space, pairs
+        )
         steps[k] = taken
         for x in range(n):
-            values[k, order[x]] = v[x]
+            spare[x] = v[x]
+        for x in range(n):
+            v[order[x]] = spare[x]
         if not his[k] - los[k] <= gaps[k]:
             return k, rounds, spent, recent
         unseen = False
@@ -167,15 +172,16 @@ def _round(
     z: Any,
     logs: Any,
     space: Any,
+    pairs: Any,
 ) -> tuple[float, float, int]:
     """Bounds for what v becomes, and the steps to it; ``usual`` is their number in rounds of late (0: not known).
 
-    Between two certificates, ``logs`` has the Pz / z of the last step.
+    Between two certificates, ``logs`` has the Pz / z of the last step. There are as many pairs as the rounds so far
+    had use for.
     """
     law, rows, blocks, bases, lower, upper, pivots = made
     n, goal = v.size, 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
-    two, V, R = space
-    a, r, d, shares = logs, two[0], two[1], np.empty(PAIRS)
+    a, r, d, shares = logs, space[0], space[1], np.empty(PAIRS)
     lo, hi = -np.inf, np.inf
     if unseen:
         lo, hi = _judge(P, cost, v, T, z, logs)
@@ -187,21 +193,22 @@ def _round(
         if judged or steps == 0:  # r has all that was in logs
             for x in range(n):
                 a[x] = 0.0
-        _project(r, R, min(steps, PAIRS), shares, d)
+        _project(r, pairs, min(steps, PAIRS), shares, d)
         _load(law, rows, d)
         forward(blocks, bases, lower, d)
         for x in range(n):
             d[x] /= pivots[x]
         backward(blocks, bases, upper, d, np.inf)
-        low, longest = _add(V, min(steps, PAIRS), shares, d)
+        low, longest = _add(pairs, min(steps, PAIRS), shares, d)
         if not longest < np.inf:
             return -np.inf, np.inf, steps
         if longest > LONGEST:
             for x in range(n):
                 d[x] *= LONGEST / longest
             low *= LONGEST / longest
-        at = steps % PAIRS
-        _take(v, T, r, d, V[at], R[at])
+        if steps == len(pairs) < PAIRS:
+            pairs.append(np.empty((2, n), dtype=np.float32))
+        _take(v, T, r, d, pairs[steps % PAIRS])
         steps += 1
         judged = usual == 1 if steps == 1 else span * (span / last) <= goal
         last = span
@@ -215,7 +222,7 @@ def _round(
         if not span <= LOST * best or (judged and hi - lo <= tol):
             break
         best = min(best, span)
-        _remember(r, R, V, steps)
+        _remember(r, pairs, steps)
     if not judged and span <= goal:
         lo, hi = _judge(P, cost, v, T, z, logs)
     return lo, hi, steps
@@ -333,12 +340,12 @@ def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any) -> float:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _project(r: Any, R: Any, pairs: int, shares: Any, d: Any) -> None:
+def _project(r: Any, pairs: Any, known: int, shares: Any, d: Any) -> None:
     """d = r lowered along the pairs."""
     for x in range(r.size):
         d[x] = r[x]
-    for j in range(pairs):
-        one, share = R[j], 0.0
+    for j in range(known):
+        one, share = pairs[j][1], 0.0
         for x in range(r.size):
             share += d[x] * one[x]
         for x in range(r.size):
@@ -359,10 +366,10 @@ def _load(law: Any, rows: Any, d: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _add(V: Any, pairs: int, shares: Any, d: Any) -> tuple[float, float]:
+def _add(pairs: Any, known: int, shares: Any, d: Any) -> tuple[float, float]:
     """d <- d - the moves of the pairs; its least entry, and the largest in modulus."""
-    for j in range(pairs):
-        one, share = V[j], shares[j]
+    for j in range(known):
+        one, share = pairs[j][0], shares[j]
         for x in range(d.size):
             d[x] -= share * one[x]
     low, high = extremes(d)
@@ -370,24 +377,25 @@ def _add(V: Any, pairs: int, shares: Any, d: Any) -> tuple[float, float]:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _take(v: Any, T: float, r: Any, d: Any, move: Any, change: Any) -> None:
+def _take(v: Any, T: float, r: Any, d: Any, pair: Any) -> None:
     """v <- v + T d, and half of a pair."""
+    move, change = pair[0], pair[1]
     for x in range(d.size):
         move[x], change[x] = d[x], -r[x]
         v[x] += T * d[x]
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _remember(r: Any, R: Any, V: Any, steps: int) -> None:
+def _remember(r: Any, pairs: Any, steps: int) -> None:
     """Complete the pair of the last step: R is -r before it, and becomes the change, orthogonal to the others."""
     at = (steps - 1) % PAIRS
-    new, move = R[at], V[at]
+    move, new = pairs[at][0], pairs[at][1]
     for x in range(r.size):
         new[x] += r[x]
     for j in range(min(steps, PAIRS)):
         if j == at:
             continue
-        one, other, share = R[j], V[j], 0.0
+        other, one, share = pairs[j][0], pairs[j][1], 0.0
         for x in range(r.size):
             share += new[x] * one[x]
         for x in range(r.size):
