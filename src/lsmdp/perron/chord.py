@@ -125,8 +125,8 @@ def _rounds(
     steps: Any,
 ) -> tuple[int, int, float, float]:
     n = value.size
-    cost, space, pairs = np.empty(n), np.empty((2, n)), [np.empty((2, n), dtype=np.float32)]
-    spare = space[1]
+    cost, space, pairs = np.empty(n), np.empty(n + max(n, 5 * RUN)), [np.empty((2, n), dtype=np.float32)]
+    spare = space[n : 2 * n]
     for x in range(n):
         spare[x] = value[order[x]]
     for k in range(gaps.size):
@@ -181,10 +181,11 @@ def _round(
     """
     law, rows, blocks, bases, lower, upper, pivots = made
     n, goal = v.size, 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
-    a, r, d, shares = logs, space[0], space[1], np.empty(PAIRS)
+    a, r, d, shares = logs, space[:n], space[n : 2 * n], np.empty(PAIRS)
+    desk = space[n : n + 5 * RUN].reshape((5, RUN))  # the place of d, while that is not in use
     lo, hi = -np.inf, np.inf
     if unseen:
-        lo, hi = _judge(P, cost, v, T, z, logs)
+        lo, hi = _judge(P, cost, v, T, z, logs, desk)
         if not hi - lo < np.inf:
             return lo, hi, 0
     judged, steps, last = unseen, 0, np.inf
@@ -213,23 +214,23 @@ def _round(
         judged = usual == 1 if steps == 1 else span * (span / last) <= goal
         last = span
         if judged:
-            lo, hi = _judge(P, cost, v, T, z, logs)
+            lo, hi = _judge(P, cost, v, T, z, logs, desk)
             span = _residual(cost, T, logs, r)
         else:
             lo, hi = -np.inf, np.inf
             _move(z, d, low, min(longest, LONGEST))
-            span = _update(P, cost, T, z, a, r)
+            span = _update(P, cost, T, z, a, r, desk)
         if not span <= LOST * best or (judged and hi - lo <= tol):
             break
         best = min(best, span)
         _remember(r, pairs, steps)
     if not judged and span <= goal:
-        lo, hi = _judge(P, cost, v, T, z, logs)
+        lo, hi = _judge(P, cost, v, T, z, logs, desk)
     return lo, hi, steps
 
 
 @njit(cache=True, error_model="numpy")
-def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any) -> tuple[float, float]:
+def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any, desk: Any) -> tuple[float, float]:
     """Bounds on r = Bv - v, rounding included; v <- v - min v, z and log(Pz / z) on the way.
 
     Each row is given the error of one that has the largest of everything: entries, |c|, the span of v, 1/s. A v that
@@ -239,7 +240,7 @@ def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any) -> tuple[floa
     low, high = extremes(v)
     if not high - low <= FLAT * T:
         return -np.inf, np.inf
-    s, surprise, spare, values = np.empty(RUN), np.empty(RUN), np.empty((2, RUN)), np.empty(RUN)
+    s, surprise, values, spare = desk[0], desk[1], desk[2], desk[3:]
     for start in range(0, v.size, RUN):
         end = min(start + RUN, v.size)
         here, units = v[start:end], logs[start:end]
@@ -313,9 +314,9 @@ def _centre(r: Any) -> float:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any) -> float:
+def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any, desk: Any) -> float:
     """r for the new z, and its span. Where a is the Pz / z before (not 0), r changes by log(new / a)."""
-    s, logs, spare, scale = np.empty(RUN), np.empty(RUN), np.empty((2, RUN)), 1.0 / T
+    s, logs, spare, scale = desk[0], desk[1], desk[3:], 1.0 / T
     near = a[0] > 0.0
     for start in range(0, z.size, RUN):
         end = min(start + RUN, z.size)
