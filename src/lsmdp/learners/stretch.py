@@ -42,24 +42,28 @@ def running_means(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> F
     ``kappa`` rounds of zero cost count in the mean. The bits are the same wherever the rounds are cut.
     """
     means = np.empty(costs.shape)
-    _running_means(given(costs), t, kappa, c_sum.copy(), means)
+    _running_means(given(c_sum), given(costs), t, kappa, np.empty(c_sum.size), means)
     return means
 
 
 def running_sum(c_sum: Floats, costs: Floats) -> Floats:
     """The sum of all costs after the last round, to the same bits."""
-    total = c_sum.copy()
-    _running_means(given(costs), 0, 0.0, total, np.empty((0, c_sum.size)))
+    if len(costs) == 1:
+        return np.asarray(c_sum + costs[0])
+    total = np.empty(c_sum.size)
+    _running_means(given(c_sum), given(costs), 0, 0.0, total, np.empty((0, c_sum.size)))
     return total
 
 
 @njit(cache=True, error_model="numpy")
-def _running_means(costs: Any, t: int, kappa: float, total: Any, means: Any) -> None:
-    """Adds the costs to the total, row by row; as many means as there is room for."""
+def _running_means(c_sum: Any, costs: Any, t: int, kappa: float, total: Any, means: Any) -> None:
+    """The total after the last round, and as many means as there is room for."""
     for k in range(costs.shape[0]):
-        weight = (t + k + 1) + kappa
-        for x in range(total.size):
-            total[x] += costs[k, x]
+        before, weight = c_sum if k == 0 else total, (t + k + 1) + kappa
         if k < means.shape[0]:
             for x in range(total.size):
-                means[k, x] = total[x] / weight
+                s = before[x] + costs[k, x]
+                total[x], means[k, x] = s, s / weight
+        else:
+            for x in range(total.size):
+                total[x] = before[x] + costs[k, x]

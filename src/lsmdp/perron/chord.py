@@ -62,7 +62,7 @@ class Rounds(NamedTuple):
 
     def after(self, done: int) -> Rounds:
         """The same without the first ones."""
-        return Rounds(self.v[done:], self.lo[done:], self.hi[done:], self.steps[done:])
+        return Rounds(self.v[done:], self.lo[done:], self.hi[done:], self.steps[done:]) if done else self
 
 
 class Age(NamedTuple):
@@ -125,7 +125,7 @@ def _rounds(
     steps: Any,
 ) -> tuple[int, int, float, float]:
     n = value.size
-    cost, space, pairs = np.empty(n), np.empty(n + max(n, 5 * RUN)), [np.empty((2, n), dtype=np.float32)]
+    cost, space, pairs = np.empty(n), np.empty(n + max(n, 4 * RUN)), [np.empty((2, n), dtype=np.float32)]
     spare = space[n : 2 * n]
     for x in range(n):
         spare[x] = value[order[x]]
@@ -182,7 +182,7 @@ def _round(
     law, rows, blocks, bases, lower, upper, pivots = made
     n, goal = v.size, 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
     a, r, d, shares = logs, space[:n], space[n : 2 * n], np.empty(PAIRS)
-    desk = space[n : n + 5 * RUN].reshape((5, RUN))  # the place of d, while that is not in use
+    desk = space[n : n + 4 * RUN].reshape((4, RUN))  # the place of d, while that is not in use
     lo, hi = -np.inf, np.inf
     if unseen:
         lo, hi = _judge(P, cost, v, T, z, logs, desk)
@@ -240,7 +240,7 @@ def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any, desk: Any) ->
     low, high = extremes(v)
     if not high - low <= FLAT * T:
         return -np.inf, np.inf
-    s, surprise, values, spare = desk[0], desk[1], desk[2], desk[3:]
+    s, surprise, spare = desk[0], desk[1], desk[2:]
     for start in range(0, v.size, RUN):
         end = min(start + RUN, v.size)
         here, units = v[start:end], logs[start:end]
@@ -256,10 +256,9 @@ def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any, desk: Any) ->
         kernels.logs_of(s[:rows], surprise[:rows], spare)
         for k in range(here.size):
             base = -here[k] - T * surprise[k]
-            values[k] = c[k] + base  # eq:bellman_V
-            out[k] = base / -T
+            surprise[k], out[k] = c[k] + base, base / -T  # eq:bellman_V
         least = min(least, extremes(s[:rows])[0])
-        smallest, largest = extremes(values[:rows])
+        smallest, largest = extremes(surprise[:rows])
         lower, upper = min(lower, smallest), max(upper, largest)
     cheapest, dearest = extremes(cost)
     _, error = kernels.enclose(max(-cheapest, dearest), high - low, least, -np.log(least), T, float(most), EPS)
@@ -316,7 +315,7 @@ def _centre(r: Any) -> float:
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any, desk: Any) -> float:
     """r for the new z, and its span. Where a is the Pz / z before (not 0), r changes by log(new / a)."""
-    s, logs, spare, scale = desk[0], desk[1], desk[3:], 1.0 / T
+    s, logs, spare, scale = desk[0], desk[1], desk[2:], 1.0 / T
     near = a[0] > 0.0
     for start in range(0, z.size, RUN):
         end = min(start + RUN, z.size)

@@ -13,10 +13,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 from numba import njit
-from scipy import sparse
 
 from lsmdp import kernels
-from lsmdp.arrays import CSR, Floats, freeze, read_only
+from lsmdp.arrays import CSR, Floats, read_only
 from lsmdp.dissection import RUN, Blocks, Plan
 from lsmdp.elimination import Elimination, eliminate, pinned
 from lsmdp.errors import ConvergenceError
@@ -25,7 +24,17 @@ from lsmdp.perron.problem import Problem
 SYMMETRIC_SPAN = 250.0  # of v up to which products of two e^{-v} are safe
 VISITED = 0.01  # the pinned state may be this much rarer than the commonest one
 
-_copies: WeakValueDictionary[Plan, CSR] = WeakValueDictionary()
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """P as steps read it."""
+
+    rows: kernels.Arrays
+    turn: Any  # the state that each row is of, counted from the first of its RUN
+    most: int  # entries of the longest row
+
+
+_copies: WeakValueDictionary[Plan, Moves] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,17 +42,21 @@ class Factor:
     """I - Q at the anchor, pinned where that chain lives; all arrays in the order of elimination."""
 
     factors: Elimination
-    P: CSR
-    turn: Any  # the state that each row of P is of, counted from the first of its RUN
+    moves: Moves
     law: Floats  # mu_0
     rows: Floats  # what the rows were multiplied by, if by anything
 
     @cached_property
     def given(self) -> tuple[Any, ...]:
-        """What rounds read of it: P with the entries of its longest row, the order, the chain at the anchor."""
-        f, most = self.factors, int(np.diff(self.P.indptr).max())
+        """What rounds read of it: P, the order, the chain at the anchor."""
+        f, moves = self.factors, self.moves
         made = self.law, self.rows, f.blocks, f.bases, f.lower, f.upper, f.pivots
-        return (*kernels.rows(self.P), self.turn, most), f.order, made
+        return (*moves.rows, moves.turn, moves.most), f.order, made
+
+    @property
+    def empty(self) -> bool:
+        """Whether it is none at all, with the states in their own order."""
+        return self.factors.lower.size == 0
 
     @property
     def work(self) -> float:
@@ -63,7 +76,7 @@ def factor(problem: Problem, anchor: Floats) -> Factor | None:
             law, rows = law[factors.order], np.empty(0)
     except ConvergenceError:
         return None
-    return Factor(factors, _permuted(problem.plan), problem.plan.turn, law, rows)
+    return Factor(factors, _permuted(problem.plan), law, rows)
 
 
 def nothing(problem: Problem) -> Factor:
@@ -73,8 +86,8 @@ def nothing(problem: Problem) -> Factor:
     blocks = Blocks(np.zeros(1, dtype=np.int32), start, rows, start, np.zeros(0, dtype=np.int32))
     order = np.arange(n, dtype=np.int32)
     factors = Elimination(order, blocks, empty, empty, np.ones(n), killed=True, bases=start)
-    turn = read_only((order % RUN).astype(np.uint8))
-    return Factor(factors, problem.P, turn, np.full(n, 1.0 / n), np.empty(0))
+    moves = Moves(kernels.rows(problem.P), read_only((order % RUN).astype(np.uint8)), _longest(problem.P))
+    return Factor(factors, moves, np.full(n, 1.0 / n), np.empty(0))
 
 
 def _pinned(problem: Problem, anchor: Floats) -> tuple[Elimination, Floats]:
@@ -99,18 +112,24 @@ def _balanced(problem: Problem, anchor: Floats, rho: Floats) -> tuple[Eliminatio
     return eliminate(problem.plan, flow, end, symmetric=True, single=True), law
 
 
-def _permuted(plan: Plan) -> CSR:
+def _permuted(plan: Plan) -> Moves:
     """P in the order of elimination, the rows of each RUN in their turn: one copy for all factors, while there are any.
 
     It is made again with the next factor, in a few hundredths of the time: the room is needed while that is made.
     """
     copy = _copies.get(plan)
     if copy is None:
-        P = plan.P
-        data, indices, indptr = np.empty_like(P.data), np.empty_like(P.indices), np.zeros_like(P.indptr)
-        _permute(*kernels.rows(P), plan.order, plan.inverse, plan.turn, indptr, indices, data)
-        copy = _copies[plan] = freeze(sparse.csr_array((data, indices, indptr), shape=P.shape))
+        rows = kernels.rows(plan.P)
+        moved = np.zeros_like(rows[0]), np.empty_like(rows[1]), np.empty_like(rows[2])
+        _permute(*rows, plan.order, plan.inverse, plan.turn, *moved)
+        for array in moved:
+            read_only(array)
+        copy = _copies[plan] = Moves(moved, plan.turn, _longest(plan.P))
     return copy
+
+
+def _longest(P: CSR) -> int:
+    return int(np.diff(P.indptr).max())
 
 
 @njit(cache=True, error_model="numpy")
