@@ -145,7 +145,7 @@ def _one(out: chord.Rounds, found: Followed) -> tuple[int, Followed]:
 
 
 def factor_bytes(lmdp: LMDP) -> int:
-    """Bytes of the factors that are kept with a model: their shares and pivots, the blocks that say where, the order."""
+    """Bytes of the factors that are kept with a model: shares and pivots, the blocks that say where, the order."""
     kept = [made.factors for _, made in _kept.get(lmdp, ()) if made is not None]
     arrays = (array for f in kept for array in (f.lower, f.upper, f.pivots, f.order, f.bases, *f.blocks))
     return sum({id(array): array.nbytes for array in arrays}.values())
