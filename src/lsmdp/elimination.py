@@ -185,7 +185,8 @@ def _factor(
     """Block by block: gather what is left among its states, remove its own, keep the rest for the parent.
 
     The shares go where there is room for them, in single precision as panels. With a signature for each precision, all
-    of this, which takes longer to compile than anything else, would be compiled twice.
+    of this, which takes longer to compile than anything else, would be compiled twice. ``place`` is that of a state
+    within the present block; ``done`` are the blocks that wait on the stack.
     """
     n, waiting, top = order.size, 0, 0
     for s in range(blocks.first.size - 1):

@@ -63,8 +63,6 @@ class FollowTheLeader(LeaderBase):
     def aims(self, state: FTLState, costs: Floats) -> Aims:
         """Every round, the mean of all costs."""
         after = np.arange(len(costs))
-        means, gaps = (
-            running_means(state.c_sum, costs, state.t, self.kappa),
-            narrowing(self.tolerance, state.t + 1 + after),
-        )
+        means = running_means(state.c_sum, costs, state.t, self.kappa)
+        gaps = narrowing(self.tolerance, state.t + 1 + after)
         return Aims(after, means, gaps, lambda: {"t": state.t + len(costs), "c_sum": running_sum(state.c_sum, costs)})

@@ -47,10 +47,10 @@ def running_means(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> F
 
 
 def running_sum(c_sum: Floats, costs: Floats) -> Floats:
-    """The sum of all costs after the last round, to the same bits."""
+    """The sum of all costs after the last round, if there is any, to the same bits."""
     if len(costs) == 1:
         return np.asarray(c_sum + costs[0])
-    total = np.empty(c_sum.size)
+    total = c_sum.copy()
     _running_means(given(c_sum), given(costs), 0, 0.0, total, np.empty((0, c_sum.size)))
     return total
 
