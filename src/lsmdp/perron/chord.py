@@ -127,12 +127,10 @@ def _rounds(
     n = value.size
     cost, space, pairs = np.empty(n), np.empty(n + max(n, 4 * RUN)), [np.empty((2, n), dtype=np.float32)]
     spare = space[n : 2 * n]
-    for x in range(n):
-        spare[x] = value[order[x]]
     for k in range(gaps.size):
         v = values[k]  # in the order of the factor, until the round is done
         for x in range(n):
-            v[x], cost[x] = spare[x], costs[k, order[x]]
+            v[x], cost[x] = value[order[x]] if k == 0 else spare[x], costs[k, order[x]]
         los[k], his[k], taken = _round(
             P, made, cost, v, T, unseen, gaps[k], limit, round(recent), z, logs, space, pairs
         )
