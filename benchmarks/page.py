@@ -30,9 +30,10 @@ Follow the leader with gap_t <= 10^-3/t, from round 1000 on, and `track` where t
 products a round for learning alone, renewed factors included; *with books* is the median of whole rounds with exact
 losses, laws and divergences; *steps* are the solver's own; *renewals* are rounds after which it kept another factor;
 *certified* are the rounds whose certificate, evaluated again by other code, is narrow enough (for `track`: whose
-bounds hold), and a case counts only if all are. Memory at the peak of some rounds of a model like new, in units of the
-CSR of P: *factor* is the factor, *making* what it takes besides while it is made (the block at work, the stack, the
-weights), *rest* is all else, in rounds with and without a new factor.
+bounds hold), and a case counts only if all are. Memory at the peak of some rounds of a model like new, on top of P
+and in units of its CSR: *factor* is the factor (its numbers, its indices, its order), *rest* is all else in rounds
+that use it, the state of the learner included, and *making* how much more a round holds at its peak that makes a factor
+anew. What we want is rest + making <= 4.
 Peers: products a round (times lsmdp's mean, rounds that met the certificate of those played): `eigs` is scipy's, with
 the last vector and the loosest tolerance that meets the certificate; `power` is the power method in numpy and scipy.
 *goal* is what we want of the mean. Where it is not reached:

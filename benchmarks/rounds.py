@@ -31,7 +31,7 @@ from benchmarks.measure import Blocks, repeated, traced
 from benchmarks.peers import PEERS, Peer, gap_of
 from lsmdp.costs.sequence import block_rows
 from lsmdp.game import Table as GameTable
-from lsmdp.perron.follow import factor_bytes
+from lsmdp.perron.follow import factor_bytes, forget
 from lsmdp.seat import learns_in_stretches
 
 FIRST = 1000  # the round before the first that is played
@@ -140,19 +140,28 @@ class Game:
         return (time.perf_counter() - began) / rounds
 
     def memory(self, rounds: int) -> tuple[int, int, int]:
-        """Bytes of the factors, of what it takes besides to make one, and all else at the peak, of a model like new."""
-        state, costs = self.state, list(islice(self.sequence.from_round(self.t + 1), rounds))
-        if getattr(state, "anchor", np.empty(0)).size:
-            state = state._replace(anchor=state.v.copy())
+        """Bytes of the factor, of all else at the peak of a round, and of what a round holds more that makes a factor.
+
+        Of a model like new: whatever is made for it is counted, with the state of the learner, and without P. A factor
+        is made in the first round, and again in the middle, when all that a game keeps is there.
+        """
+        costs, renewals = list(islice(self.sequence.from_round(self.t + 1), rounds)), (0, rounds // 2)
+        anchored = bool(getattr(self.state, "anchor", np.empty(0)).size)
         for _ in range(2):  # the first time, modules and compiled code are loaded
-            new, after = lsmdp.LMDP(self.lmdp.P), state
-            peaks = []
+            new, peaks = lsmdp.LMDP(self.lmdp.P), []
             with traced() as peak:
-                for c_t in costs:
-                    after = self.learner.observe(new, after, c_t)
+                fields = self.state._asdict().items()
+                state = self.state._replace(**{name: x.copy() for name, x in fields if isinstance(x, np.ndarray)})
+                for k, c_t in enumerate(costs):
+                    if anchored and k in renewals:
+                        forget(new, state.anchor)
+                        state = state._replace(anchor=state.v, age=0, spent=0.0, recent=0.0)
+                    peak()
+                    state = self.learner.observe(new, state, c_t)
                     peaks.append(peak())
-            factor, making = factor_bytes(new)
-        return factor, making, max(peaks[0] - making, *peaks[1:]) - factor
+        factor = factor_bytes(new)
+        rest = max(most for k, most in enumerate(peaks) if not anchored or k not in renewals)
+        return factor, max(peaks) - rest, rest - factor
 
 
 def measure(name: str, blocks: Blocks) -> dict[str, Any]:

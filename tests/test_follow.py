@@ -309,37 +309,59 @@ def test_a_step_beyond_floats_proves_nothing() -> None:
 # memory
 
 
-@pytest.mark.parametrize(("name", "times"), [("grid", 4.0), ("one-way roads", 5.5)])
-def test_rounds_hold_a_few_times_P_besides_the_factor(name: str, times: float) -> None:
-    """Bytes, not pages: all that numpy and the compiled loops hold, at the peak, with a renewal in between.
+LARGE: dict[str, Callable[[], LMDP]] = {
+    "grid": lambda: grid(120, 120),
+    "small grid": lambda: grid(30, 30),
+    "ring with drift": lambda: ring(5000, 0.9),
+    "one-way roads": lambda: planar_roads(110, one_way=0.5),
+    "roads": lambda: planar_roads(110, one_way=0.0),
+    "one-way torus": lambda: one_way_roads(100),
+    "two clusters": lambda: clusters(2, 2000, 1e-4),
+    "random graph": lambda: random_graph(4000, 7),
+}
 
-    Where a factor is made, what is at work then comes on top: the present block, the stack, the weights. Two dozen
-    numbers a state are four times a P with five moves a state, and five times one with three.
+
+def planar_roads(side: int, one_way: float) -> LMDP:
+    """A grid with a fifth of its roads closed, and a share of the others open in one direction only."""
+    rng, roads = np.random.default_rng(3), sparse.triu(grid(side, side).P, 1, format="coo")
+    there, back = np.array([roads.row, roads.col])[:, rng.random(roads.nnz) < 0.8]
+    both = rng.random(there.size) >= one_way
+    moves = np.concatenate([there, back[both]]), np.concatenate([back, there[both]])
+    W = sparse.coo_array((np.ones(moves[0].size), moves), roads.shape)
+    return LMDP.repaired(W, normalise=True, largest_class=True, lazy=0.2)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_rounds_hold_four_times_P_besides_the_factor(name: str) -> None:
+    """Bytes, not pages: all that numpy and the compiled loops hold on top of P, at the peak of each round.
+
+    The state of the learner is counted. A factor is made in the first round, and again when all that a game keeps is
+    there. Only a torus, whose separators are twice as wide, takes more while it is made: the block at work, the stack.
     """
-    lmdp = {"grid": lambda: grid(120, 120), "one-way roads": lambda: one_way_roads(100)}[name]()
-    warm = rounds(MODELS[name](), 3)  # what is compiled is no part of a model
-    assert warm[-1].anchor.size
-    learner, rng = FollowTheLeader(), np.random.default_rng(0)
-    c_sum = rng.binomial(1000, 0.5, lmdp.n).astype(float)
+    lmdp, learner, rng = LARGE[name](), FollowTheLeader(), np.random.default_rng(0)
+    c_sum, costs = rng.binomial(1000, 0.5, lmdp.n).astype(float), rng.uniform(0, 1, (6, lmdp.n))
     v = solve(lmdp, c_sum / 1000, tol=1e-5).v
-    new = LMDP(lmdp.P)
-    state = learner.init(new)._replace(t=1000, c_sum=c_sum, v=v, anchor=v)
-    gc.collect()
-    tracemalloc.start()
-    peaks = []
-    for t in range(6):
-        if t == 3:
-            FOLLOW._forget(new, state.anchor)
-            state = state._replace(anchor=state.v, age=0, spent=0.0, recent=0.0)
-        tracemalloc.reset_peak()
-        state = learner.observe(new, state, rng.uniform(0, 1, lmdp.n))
-        peaks.append(tracemalloc.get_traced_memory()[1])
-    tracemalloc.stop()
+    slow = name not in ("two clusters", "random graph")
+    for _ in range(2):  # the first time, code is loaded that is no part of a model
+        new, peaks = LMDP(lmdp.P), []
+        gc.collect()
+        tracemalloc.start()
+        state = learner.init(new)._replace(t=1000, c_sum=c_sum.copy(), v=v.copy())
+        for t, c_t in enumerate(costs):
+            if slow and t in (0, 3):
+                FOLLOW.forget(new, state.anchor)
+                state = state._replace(anchor=state.v, age=0, spent=0.0, recent=0.0)
+            tracemalloc.reset_peak()
+            state = learner.observe(new, state, c_t)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
     P = sum(array.nbytes for array in (lmdp.P.data, lmdp.P.indices, lmdp.P.indptr))
-    factor, making = factor_bytes(new)
-    assert factor > P  # or the rest would be measured against nothing
-    assert max(peaks[0], peaks[3]) - factor - making <= times * P
-    assert max(peaks[1], peaks[2], peaks[4], peaks[5]) - factor <= times * P
+    factor, plan = factor_bytes(new), new.elimination_plan
+    assert (factor > P) is slow  # or the rest would be measured against nothing
+    at_work = np.zeros(6)
+    if name == "one-way torus":
+        at_work[[0, 3]] = 8 * (plan.stack + plan.tallest * (plan.tallest + 1))
+    assert max(peaks - at_work) <= 4.0 * P + factor
 
 
 def test_a_leader_keeps_one_factor() -> None:

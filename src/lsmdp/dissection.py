@@ -22,7 +22,7 @@ import numpy.typing as npt
 from numba import njit
 from scipy import sparse
 
-from lsmdp.arrays import CSR, freeze, like, read_only
+from lsmdp.arrays import CSR, like, read_only
 
 Indices = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
@@ -30,7 +30,7 @@ GATHERING = 20.0  # products that it takes to gather a number and to keep it
 MEMORY_SHARE = 0.25
 BYTES = 16  # of an entry in two factors, at least: the zeros of merged blocks and the workspace come on top
 LEAF = 12  # parts of at most this many states are not cut again
-RUN = 256  # states whose rows are sorted by length
+RUN = 256  # states whose rows are sorted by length: their numbers are bytes
 SMALL = 16  # states of a subtree that make one block, whatever zeros that costs: less than to go from block to block
 MERGED = ((4, 0.5), (8, 0.3), (48, 0.1), (1 << 30, 0.05))  # blocks this wide may hold this share of zeros
 
@@ -92,11 +92,10 @@ class Plan:
 
     @property
     def workspace(self) -> int:
-        """Bytes held besides the factors while they are made: blocks at work, the chain's weights, moves both ways."""
+        """Bytes held besides the factors while they are made: blocks at work, the chain's weights, and its states."""
         if self.blocks is None:
             return 0
-        numbers = self.stack + self.tallest * (self.tallest + 1) + int(self.P.data.size) + 2 * self.order.size
-        return 8 * numbers + 2 * int(self.P.indptr.nbytes + self.P.indices.nbytes)
+        return 8 * (self.stack + self.tallest * (self.tallest + 1) + int(self.P.data.size) + 3 * self.order.size)
 
     @property
     def bytes(self) -> int:
@@ -108,24 +107,15 @@ class Plan:
         """inverse[x] = when state x is removed."""
         return _inverse(self.order)
 
-    @property
-    def incoming(self) -> tuple[Any, Any, Any]:
-        """(starts, states, places): the moves into each state, and where they stand in P.
-
-        Not kept: it is quick to make, and as large as most of P.
-        """
-        transposed = like(self.P, np.arange(self.P.nnz, dtype=self.P.indices.dtype)).T.tocsr()
-        return freeze(transposed).indptr, transposed.indices, transposed.data
-
     @cached_property
-    def permuted(self) -> tuple[CSR, npt.NDArray[Any]]:
-        """P in the order of elimination, and which state each row is of: of each RUN of states, short rows come first.
+    def turn(self) -> npt.NDArray[np.uint8]:
+        """In which turn the states of each RUN are best taken: short rows come first.
 
-        A loop over the rows then hardly ever has to guess how long the next one is.
+        A loop over these rows hardly ever has to guess how long the next one is.
         """
-        P = sparse.csr_array(self.P[self.order][:, self.order])
-        turn = np.lexsort((np.diff(P.indptr), np.arange(self.order.size) // RUN)).astype(np.uint32)
-        return freeze(sparse.csr_array(P[turn])), read_only(turn)
+        lengths, ends = np.diff(self.P.indptr)[self.order], range(RUN, self.order.size, RUN)
+        turns = [run.argsort(kind="stable").astype(np.uint8) for run in np.split(lengths, ends)]
+        return np.asarray(read_only(np.concatenate(turns)))
 
     def with_last(self, state: int) -> Plan:
         """The same order, but with ``state`` as the reference."""

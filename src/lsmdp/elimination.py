@@ -38,7 +38,7 @@ import numpy.typing as npt
 from numba import njit
 
 from lsmdp import panels
-from lsmdp.arrays import Floats, read_only
+from lsmdp.arrays import Floats, frozen
 from lsmdp.dissection import Blocks, Indices, Offsets, Plan, plan
 from lsmdp.errors import ConvergenceError
 
@@ -131,16 +131,16 @@ def eliminate(
     if blocks is None:
         raise ConvergenceError("the elimination would fill in more entries than allowed; use another method.")
     P, n = plan.P, plan.order.size
-    incoming = (P.indptr, P.indices, P.indices) if symmetric else plan.incoming  # not read if symmetric
     bases = panels.offsets(blocks) if single else np.empty(0, dtype=np.int64)
     lower = np.empty(bases[-1], dtype=np.float32) if single else np.empty(plan.stored)
     upper = lower if symmetric else np.empty_like(lower)
     none = np.empty(0, dtype=np.float64 if single else np.float32)
     shares = (none, none, lower, upper) if single else (lower, upper, none, none)
     pivots = np.empty(n)
-    rates = np.zeros(n) if killing is None else killing[plan.order]
-    moves = (P.indptr, P.indices, read_only(weights.view()), *incoming)
-    work = (np.empty(plan.tallest * (plan.tallest + 1)), np.empty((2, n), dtype=np.int32), np.empty(plan.stack))
+    rates = frozen(np.zeros(n) if killing is None else killing)
+    places, done = np.empty(n, dtype=np.int32), np.empty(blocks.parent.size, dtype=np.int32)
+    work = (np.empty(plan.tallest * (plan.tallest + 1)), places, done, np.empty(plan.stack))
+    moves = (P.indptr, P.indices, frozen(weights))
     given = (*moves, plan.order, plan.inverse, blocks, rates, *work, symmetric, *shares, bases, pivots)
     stuck = _factor(*given)
     if stuck >= 0:
@@ -166,15 +166,13 @@ def _factor(
     indptr: Any,
     indices: Any,
     weights: Any,
-    in_starts: Any,
-    in_states: Any,
-    in_places: Any,
     order: Any,
     inverse: Any,
     blocks: Any,
     killing: Any,
     space: Any,
-    places: Any,
+    place: Any,
+    done: Any,
     stack: Any,
     symmetric: Any,
     lower: Any,
@@ -187,9 +185,9 @@ def _factor(
     """Block by block: gather what is left among its states, remove its own, keep the rest for the parent.
 
     The shares go where there is room for them, in single precision as panels. With a signature for each precision, all
-    of this, which takes longer to compile than anything else, would be compiled twice.
+    of this, which takes longer to compile than anything else, would be compiled twice. ``place`` is that of a state
+    within the present block; ``done`` are the blocks that wait on the stack.
     """
-    place, done = places[0], places[1]  # of a state within the present block; blocks that wait on the stack
     n, waiting, top = order.size, 0, 0
     for s in range(blocks.first.size - 1):
         begin, end = blocks.first[s], blocks.first[s + 1]
@@ -204,15 +202,17 @@ def _factor(
             place[rows[i]] = width + i
         for k in range(begin, end):
             x = order[k]
-            front[k - begin, height] = killing[k]
+            front[k - begin, height] = killing[x]
             for p in range(indptr[x], indptr[x + 1]):
                 j = inverse[indices[p]]
                 if j >= begin:
                     front[k - begin, place[j]] += weights[p]
-            for p in range(in_starts[x], in_starts[x + 1]):
-                i = inverse[in_states[p]]
-                if i >= end and not symmetric:
-                    front[place[i], k - begin] += weights[in_places[p]]
+        for i in range(0 if symmetric else rows.size):  # what leads back here is among the rows that it touches
+            x = order[rows[i]]
+            for p in range(indptr[x], indptr[x + 1]):
+                j = inverse[indices[p]]
+                if begin <= j < end:
+                    front[width + i, j - begin] += weights[p]
         while waiting > 0 and blocks.parent[done[waiting - 1]] == s:
             waiting -= 1
             c = done[waiting]

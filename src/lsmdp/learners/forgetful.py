@@ -7,6 +7,7 @@ cost (follow the leader itself is eta_t = 1/(t-1)). ``WindowLeader(width)`` foll
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -76,7 +77,7 @@ class DiscountedLeader(LeaderBase):
     def aims(self, state: DiscountedState, costs: Floats) -> Aims:
         """Every round, the discounted mean."""
         means = discounted_means(given(state.c_mean), given(costs), 1.0 / (1.0 + self.eta))
-        return every_round(means, self.tolerance, {"c_mean": means[-1].copy()})
+        return every_round(means, self.tolerance, lambda: {"c_mean": means[-1].copy()})
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,10 @@ class WindowLeader(LeaderBase):
         """Every round, the mean of the window."""
         ring = state.ring.copy()
         means = window_means(ring, given(costs), state.t)
-        return every_round(means, self.tolerance, {"t": state.t + len(costs), "ring": ring})
+        return every_round(means, self.tolerance, lambda: {"t": state.t + len(costs), "ring": ring})
 
 
-def every_round(means: Floats, tolerance: float, memory: dict[str, Any]) -> Aims:
+def every_round(means: Floats, tolerance: float, memory: Callable[[], dict[str, Any]]) -> Aims:
     """A solve after each round, always to the same gap."""
     return Aims(np.arange(len(means)), means, np.full(len(means), tolerance), memory)
 

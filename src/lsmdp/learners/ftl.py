@@ -19,7 +19,7 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.learners.leader import Aims, LeaderBase, first_lead, narrowing
-from lsmdp.learners.stretch import last, running_means
+from lsmdp.learners.stretch import running_means, running_sum
 from lsmdp.model import LMDP
 
 
@@ -63,6 +63,6 @@ class FollowTheLeader(LeaderBase):
     def aims(self, state: FTLState, costs: Floats) -> Aims:
         """Every round, the mean of all costs."""
         after = np.arange(len(costs))
-        sums, means = running_means(state.c_sum, costs, state.t, self.kappa)
-        memory = {"t": state.t + len(costs), "c_sum": last(sums)}
-        return Aims(after, means, narrowing(self.tolerance, state.t + 1 + after), memory)
+        means = running_means(state.c_sum, costs, state.t, self.kappa)
+        gaps = narrowing(self.tolerance, state.t + 1 + after)
+        return Aims(after, means, gaps, lambda: {"t": state.t + len(costs), "c_sum": running_sum(state.c_sum, costs)})

@@ -10,6 +10,7 @@ Either way, whole stretches of rounds are played in compiled code.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,13 +27,14 @@ from lsmdp.policy import Policy
 class Aims(NamedTuple):
     """After which of the rounds (0 is the first) a leader solves, for which costs, and within which gaps.
 
-    ``memory`` holds the fields of its state, after all of them, that are not about the solution.
+    ``memory`` gives the fields of its state, after all of them, that are not about the solution. It is asked for when
+    these are solved: what it makes is not held before.
     """
 
     after: Ints
     costs: Floats
     gaps: Floats
-    memory: dict[str, Any]
+    memory: Callable[[], dict[str, Any]]
 
 
 class LeaderBase(ABC):
@@ -66,7 +68,7 @@ class LeaderBase(ABC):
         else:
             found = lead_all(lmdp, aims.costs, aims.gaps, state.v, state.inverse, state.debt)
             values, bounds, steps[aims.after] = found.v, (found.lo, found.hi), found.steps
-            after = state._replace(**aims.memory, v=values[-1].copy(), inverse=found.inverse, debt=found.debt)
+            after = state._replace(**aims.memory(), v=values[-1].copy(), inverse=found.inverse, debt=found.debt)
         lo, hi = np.append(state.lo, bounds[0]), np.append(state.hi, bounds[1])
         after = after._replace(lo=float(lo[-1]), hi=float(hi[-1]), steps=int(steps[-1]))
         if aims.after.size < rounds:
@@ -77,10 +79,10 @@ class LeaderBase(ABC):
     def _follow(self, lmdp: LMDP, state: State, aims: Aims) -> tuple[Rounds, State]:
         """The aims of any model, solved one after the other, and the state after the last."""
         if not aims.after.size:
-            return Rounds.blank(0, lmdp.n), state._replace(**aims.memory, steps=0)
+            return Rounds.blank(0, lmdp.n), state._replace(**aims.memory(), steps=0)
         begin = state.v, state.anchor, state.age, state.spent, state.recent
         found, last = follow_all(lmdp, aims.costs, aims.gaps, *begin)
-        return found, state._replace(**aims.memory, **last._asdict())
+        return found, state._replace(**aims.memory(), **last._asdict())
 
 
 def first_lead(lmdp: LMDP) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.learners.leader import Aims, LeaderBase, first_lead, narrowing
-from lsmdp.learners.stretch import last, running_means
+from lsmdp.learners.stretch import running_means, running_sum
 from lsmdp.model import LMDP
 
 
@@ -70,6 +70,6 @@ class PhasedLeader(LeaderBase):
             phase += 1
             left += self.length(phase)
         after = np.array(ends, dtype=np.int64)
-        sums, means = running_means(state.c_sum, costs, state.t)
-        memory = {"t": state.t + len(costs), "phase": phase, "left": left, "c_sum": last(sums)}
-        return Aims(after, means[after], narrowing(self.tolerance, state.t + 1 + after), memory)
+        means, gaps = running_means(state.c_sum, costs, state.t)[after], narrowing(self.tolerance, state.t + 1 + after)
+        known = {"t": state.t + len(costs), "phase": phase, "left": left}
+        return Aims(after, means, gaps, lambda: {**known, "c_sum": running_sum(state.c_sum, costs)})

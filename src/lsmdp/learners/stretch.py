@@ -36,25 +36,34 @@ def unmoved(v: Floats, rounds: int, state: State) -> Stretch:
     return Stretch(np.tile(v, (rounds + 1, 1)), nothing, nothing, np.zeros(rounds, np.int64), state)
 
 
-def running_means(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> tuple[Floats, Floats]:
-    """The sum and the mean of all costs after each round; c_sum is the sum of the t rounds before.
+def running_means(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> Floats:
+    """The mean of all costs after each round; c_sum is the sum of the t rounds before.
 
     ``kappa`` rounds of zero cost count in the mean. The bits are the same wherever the rounds are cut.
     """
-    sums, means = np.empty(costs.shape), np.empty(costs.shape)
-    _running_means(given(c_sum), given(costs), t, kappa, sums, means)
-    return sums, means
+    means = np.empty(costs.shape)
+    _running_means(given(c_sum), given(costs), t, kappa, np.empty(c_sum.size), means)
+    return means
 
 
-def last(rows: Floats) -> Floats:
-    """The last row, without the others behind it."""
-    return np.asarray(rows[-1].copy() if len(rows) > 1 else rows[0])
+def running_sum(c_sum: Floats, costs: Floats) -> Floats:
+    """The sum of all costs after the last round, if there is any, to the same bits."""
+    if len(costs) == 1:
+        return np.asarray(c_sum + costs[0])
+    total = c_sum.copy()
+    _running_means(given(c_sum), given(costs), 0, 0.0, total, np.empty((0, c_sum.size)))
+    return total
 
 
 @njit(cache=True, error_model="numpy")
-def _running_means(c_sum: Any, costs: Any, t: int, kappa: float, sums: Any, means: Any) -> None:
+def _running_means(c_sum: Any, costs: Any, t: int, kappa: float, total: Any, means: Any) -> None:
+    """The total after the last round, and as many means as there is room for."""
     for k in range(costs.shape[0]):
-        before, weight = c_sum if k == 0 else sums[k - 1], (t + k + 1) + kappa
-        for x in range(c_sum.size):
-            sums[k, x] = before[x] + costs[k, x]
-            means[k, x] = sums[k, x] / weight
+        before, weight = c_sum if k == 0 else total, (t + k + 1) + kappa
+        if k < means.shape[0]:
+            for x in range(total.size):
+                s = before[x] + costs[k, x]
+                total[x], means[k, x] = s, s / weight
+        else:
+            for x in range(total.size):
+                total[x] = before[x] + costs[k, x]

@@ -20,7 +20,7 @@ from lsmdp import small
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.learners.base import Report
-from lsmdp.learners.stretch import Stretch, running_means
+from lsmdp.learners.stretch import Stretch, running_means, running_sum
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy, kept_flow
 from lsmdp.updates import update
@@ -79,17 +79,16 @@ class TrackTheLeader:
         """The same for each row of costs, on a small model in compiled code (small.py)."""
         assert lmdp.square is not None
         rounds, t = len(costs), state.t + 1 + np.arange(len(costs))
-        sums, means = running_means(state.c_sum, costs, state.t)
-        means = np.vstack([state.c_sum / max(state.t, 1), means])
+        means = np.vstack([state.c_sum / max(state.t, 1), running_means(state.c_sum, costs, state.t)])
         values, lo, hi, done = np.vstack([state.v, costs]), np.empty(rounds), np.empty(rounds), 0
         while done < rounds:
             rest = values[done:], lo[done:], hi[done:]
             done += small.track_all(lmdp.square, lmdp.temperature, means[done:], self.steps, self.averaged, *rest)
             if done < rounds:  # v spans too much for one scale
-                before = sums[done - 1] if done else state.c_sum
+                before = running_sum(state.c_sum, costs[:done])
                 hard = self._observe(lmdp, TrackState(int(t[done]) - 1, before, values[done], 0.0, 0.0), costs[done])
                 values[done + 1], lo[done], hi[done], done = hard.v, hard.lo, hard.hi, done + 1
-        after = TrackState(int(t[-1]), sums[-1].copy(), values[-1].copy(), float(lo[-1]), float(hi[-1]))
+        after = TrackState(int(t[-1]), running_sum(state.c_sum, costs), values[-1].copy(), float(lo[-1]), float(hi[-1]))
         return Stretch(values, lo, hi, np.full(rounds, self._passes), after)
 
     def _observe(self, lmdp: LMDP, state: TrackState, c_t: Floats) -> TrackState:

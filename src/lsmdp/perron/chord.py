@@ -62,7 +62,7 @@ class Rounds(NamedTuple):
 
     def after(self, done: int) -> Rounds:
         """The same without the first ones."""
-        return Rounds(self.v[done:], self.lo[done:], self.hi[done:], self.steps[done:])
+        return Rounds(self.v[done:], self.lo[done:], self.hi[done:], self.steps[done:]) if done else self
 
 
 class Age(NamedTuple):
@@ -125,17 +125,20 @@ def _rounds(
     steps: Any,
 ) -> tuple[int, int, float, float]:
     n = value.size
-    v, cost = np.empty(n), np.empty(n)
-    space = np.empty((2, n)), np.empty((PAIRS, n), dtype=np.float32), np.empty((PAIRS, n), dtype=np.float32)
-    for x in range(n):
-        v[x] = value[order[x]]
+    cost, space, pairs = np.empty(n), np.empty(n + max(n, 4 * RUN)), [np.empty((2, n), dtype=np.float32)]
+    spare = space[n : 2 * n]
     for k in range(gaps.size):
+        v = values[k]  # in the order of the factor, until the round is done
         for x in range(n):
-            cost[x] = costs[k, order[x]]
-        los[k], his[k], taken = _round(P, made, cost, v, T, unseen, gaps[k], limit, round(recent), z, logs, space)
+            v[x], cost[x] = value[order[x]] if k == 0 else spare[x], costs[k, order[x]]
+        los[k], his[k], taken = _round(
+            P, made, cost, v, T, unseen, gaps[k], limit, round(recent), z, logs, space, pairs
+        )
         steps[k] = taken
         for x in range(n):
-            values[k, order[x]] = v[x]
+            spare[x] = v[x]
+        for x in range(n):
+            v[order[x]] = spare[x]
         if not his[k] - los[k] <= gaps[k]:
             return k, rounds, spent, recent
         unseen = False
@@ -167,18 +170,20 @@ def _round(
     z: Any,
     logs: Any,
     space: Any,
+    pairs: Any,
 ) -> tuple[float, float, int]:
     """Bounds for what v becomes, and the steps to it; ``usual`` is their number in rounds of late (0: not known).
 
-    Between two certificates, ``logs`` has the Pz / z of the last step.
+    Between two certificates, ``logs`` has the Pz / z of the last step. There are as many pairs as the rounds so far
+    had use for.
     """
     law, rows, blocks, bases, lower, upper, pivots = made
     n, goal = v.size, 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
-    two, V, R = space
-    a, r, d, shares = logs, two[0], two[1], np.empty(PAIRS)
+    a, r, d, shares = logs, space[:n], space[n : 2 * n], np.empty(PAIRS)
+    desk = space[n : n + 4 * RUN].reshape((4, RUN))  # the place of d, while that is not in use
     lo, hi = -np.inf, np.inf
     if unseen:
-        lo, hi = _judge(P, cost, v, T, z, logs)
+        lo, hi = _judge(P, cost, v, T, z, logs, desk)
         if not hi - lo < np.inf:
             return lo, hi, 0
     judged, steps, last = unseen, 0, np.inf
@@ -187,42 +192,43 @@ def _round(
         if judged or steps == 0:  # r has all that was in logs
             for x in range(n):
                 a[x] = 0.0
-        _project(r, R, min(steps, PAIRS), shares, d)
+        _project(r, pairs, min(steps, PAIRS), shares, d)
         _load(law, rows, d)
         forward(blocks, bases, lower, d)
         for x in range(n):
             d[x] /= pivots[x]
         backward(blocks, bases, upper, d, np.inf)
-        low, longest = _add(V, min(steps, PAIRS), shares, d)
+        low, longest = _add(pairs, min(steps, PAIRS), shares, d)
         if not longest < np.inf:
             return -np.inf, np.inf, steps
         if longest > LONGEST:
             for x in range(n):
                 d[x] *= LONGEST / longest
             low *= LONGEST / longest
-        at = steps % PAIRS
-        _take(v, T, r, d, V[at], R[at])
+        if steps == len(pairs) < PAIRS:
+            pairs.append(np.empty((2, n), dtype=np.float32))
+        _take(v, T, r, d, pairs[steps % PAIRS])
         steps += 1
         judged = usual == 1 if steps == 1 else span * (span / last) <= goal
         last = span
         if judged:
-            lo, hi = _judge(P, cost, v, T, z, logs)
+            lo, hi = _judge(P, cost, v, T, z, logs, desk)
             span = _residual(cost, T, logs, r)
         else:
             lo, hi = -np.inf, np.inf
             _move(z, d, low, min(longest, LONGEST))
-            span = _update(P, cost, T, z, a, r)
+            span = _update(P, cost, T, z, a, r, desk)
         if not span <= LOST * best or (judged and hi - lo <= tol):
             break
         best = min(best, span)
-        _remember(r, R, V, steps)
+        _remember(r, pairs, steps)
     if not judged and span <= goal:
-        lo, hi = _judge(P, cost, v, T, z, logs)
+        lo, hi = _judge(P, cost, v, T, z, logs, desk)
     return lo, hi, steps
 
 
 @njit(cache=True, error_model="numpy")
-def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any) -> tuple[float, float]:
+def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any, desk: Any) -> tuple[float, float]:
     """Bounds on r = Bv - v, rounding included; v <- v - min v, z and log(Pz / z) on the way.
 
     Each row is given the error of one that has the largest of everything: entries, |c|, the span of v, 1/s. A v that
@@ -232,7 +238,7 @@ def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any) -> tuple[floa
     low, high = extremes(v)
     if not high - low <= FLAT * T:
         return -np.inf, np.inf
-    s, surprise, spare, values = np.empty(RUN), np.empty(RUN), np.empty((2, RUN)), np.empty(RUN)
+    s, surprise, spare = desk[0], desk[1], desk[2:]
     for start in range(0, v.size, RUN):
         end = min(start + RUN, v.size)
         here, units = v[start:end], logs[start:end]
@@ -248,10 +254,9 @@ def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any) -> tuple[floa
         kernels.logs_of(s[:rows], surprise[:rows], spare)
         for k in range(here.size):
             base = -here[k] - T * surprise[k]
-            values[k] = c[k] + base  # eq:bellman_V
-            out[k] = base / -T
+            surprise[k], out[k] = c[k] + base, base / -T  # eq:bellman_V
         least = min(least, extremes(s[:rows])[0])
-        smallest, largest = extremes(values[:rows])
+        smallest, largest = extremes(surprise[:rows])
         lower, upper = min(lower, smallest), max(upper, largest)
     cheapest, dearest = extremes(cost)
     _, error = kernels.enclose(max(-cheapest, dearest), high - low, least, -np.log(least), T, float(most), EPS)
@@ -265,7 +270,7 @@ def _sums(P: Any, z: Any, start: int, s: Any) -> None:
     """s = (Pz)(start + k) for all k; the terms of a row four by four, which do not wait for each other."""
     indptr, indices, data, turn, _ = P
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-    ends, turn, first = indptr[start + 1 : start + 1 + s.size], turn[start : start + s.size], np.uint64(start)
+    ends, turn = indptr[start + 1 : start + 1 + s.size], turn[start : start + s.size]
     p = np.uint64(indptr[start])
     for k in range(s.size):
         total, end = 0.0, np.uint64(ends[k])
@@ -276,7 +281,7 @@ def _sums(P: Any, z: Any, start: int, s: Any) -> None:
         while p < end:
             total += data[p] * z[indices[p]]
             p += one
-        s[np.uint64(turn[k]) - first] = total
+        s[turn[k]] = total
 
 
 @njit(cache=True, error_model="numpy")
@@ -306,9 +311,9 @@ def _centre(r: Any) -> float:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any) -> float:
+def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any, desk: Any) -> float:
     """r for the new z, and its span. Where a is the Pz / z before (not 0), r changes by log(new / a)."""
-    s, logs, spare, scale = np.empty(RUN), np.empty(RUN), np.empty((2, RUN)), 1.0 / T
+    s, logs, spare, scale = desk[0], desk[1], desk[2:], 1.0 / T
     near = a[0] > 0.0
     for start in range(0, z.size, RUN):
         end = min(start + RUN, z.size)
@@ -333,12 +338,12 @@ def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any) -> float:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _project(r: Any, R: Any, pairs: int, shares: Any, d: Any) -> None:
+def _project(r: Any, pairs: Any, known: int, shares: Any, d: Any) -> None:
     """d = r lowered along the pairs."""
     for x in range(r.size):
         d[x] = r[x]
-    for j in range(pairs):
-        one, share = R[j], 0.0
+    for j in range(known):
+        one, share = pairs[j][1], 0.0
         for x in range(r.size):
             share += d[x] * one[x]
         for x in range(r.size):
@@ -359,10 +364,10 @@ def _load(law: Any, rows: Any, d: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _add(V: Any, pairs: int, shares: Any, d: Any) -> tuple[float, float]:
+def _add(pairs: Any, known: int, shares: Any, d: Any) -> tuple[float, float]:
     """d <- d - the moves of the pairs; its least entry, and the largest in modulus."""
-    for j in range(pairs):
-        one, share = V[j], shares[j]
+    for j in range(known):
+        one, share = pairs[j][0], shares[j]
         for x in range(d.size):
             d[x] -= share * one[x]
     low, high = extremes(d)
@@ -370,24 +375,25 @@ def _add(V: Any, pairs: int, shares: Any, d: Any) -> tuple[float, float]:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _take(v: Any, T: float, r: Any, d: Any, move: Any, change: Any) -> None:
+def _take(v: Any, T: float, r: Any, d: Any, pair: Any) -> None:
     """v <- v + T d, and half of a pair."""
+    move, change = pair[0], pair[1]
     for x in range(d.size):
         move[x], change[x] = d[x], -r[x]
         v[x] += T * d[x]
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _remember(r: Any, R: Any, V: Any, steps: int) -> None:
+def _remember(r: Any, pairs: Any, steps: int) -> None:
     """Complete the pair of the last step: R is -r before it, and becomes the change, orthogonal to the others."""
     at = (steps - 1) % PAIRS
-    new, move = R[at], V[at]
+    move, new = pairs[at][0], pairs[at][1]
     for x in range(r.size):
         new[x] += r[x]
     for j in range(min(steps, PAIRS)):
         if j == at:
             continue
-        one, other, share = R[j], V[j], 0.0
+        other, one, share = pairs[j][0], pairs[j][1], 0.0
         for x in range(r.size):
             share += new[x] * one[x]
         for x in range(r.size):

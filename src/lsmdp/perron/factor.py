@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numba import njit
 
 from lsmdp import kernels
-from lsmdp.arrays import CSR, Floats, frozen
-from lsmdp.dissection import Blocks
+from lsmdp.arrays import CSR, Floats, read_only
+from lsmdp.dissection import RUN, Blocks, Plan
 from lsmdp.elimination import Elimination, eliminate, pinned
 from lsmdp.errors import ConvergenceError
 from lsmdp.perron.problem import Problem
@@ -25,21 +26,37 @@ VISITED = 0.01  # the pinned state may be this much rarer than the commonest one
 
 
 @dataclass(frozen=True, eq=False)
+class Moves:
+    """P as steps read it."""
+
+    rows: kernels.Arrays
+    turn: Any  # the state that each row is of, counted from the first of its RUN
+    most: int  # entries of the longest row
+
+
+_copies: WeakValueDictionary[Plan, Moves] = WeakValueDictionary()
+
+
+@dataclass(frozen=True, eq=False)
 class Factor:
     """I - Q at the anchor, pinned where that chain lives; all arrays in the order of elimination."""
 
     factors: Elimination
-    P: CSR
-    turn: Any  # the state that each row of P is of
+    moves: Moves
     law: Floats  # mu_0
     rows: Floats  # what the rows were multiplied by, if by anything
 
     @cached_property
     def given(self) -> tuple[Any, ...]:
-        """What rounds read of it: P with the entries of its longest row, the order, the chain at the anchor."""
-        f, most = self.factors, int(np.diff(self.P.indptr).max())
+        """What rounds read of it: P, the order, the chain at the anchor."""
+        f, moves = self.factors, self.moves
         made = self.law, self.rows, f.blocks, f.bases, f.lower, f.upper, f.pivots
-        return (*kernels.rows(self.P), self.turn, most), f.order, made
+        return (*moves.rows, moves.turn, moves.most), f.order, made
+
+    @property
+    def empty(self) -> bool:
+        """Whether it is none at all, with the states in their own order."""
+        return self.factors.lower.size == 0
 
     @property
     def work(self) -> float:
@@ -62,7 +79,7 @@ def factor(problem: Problem, anchor: Floats) -> Factor | None:
             law, rows = law[factors.order], np.empty(0)
     except ConvergenceError:
         return None
-    return Factor(factors, *problem.plan.permuted, law, rows)
+    return Factor(factors, _permuted(problem.plan), law, rows)
 
 
 def nothing(problem: Problem) -> Factor:
@@ -72,7 +89,8 @@ def nothing(problem: Problem) -> Factor:
     blocks = Blocks(np.zeros(1, dtype=np.int32), start, rows, start, np.zeros(0, dtype=np.int32))
     order = np.arange(n, dtype=np.int32)
     factors = Elimination(order, blocks, empty, empty, np.ones(n), killed=True, bases=start)
-    return Factor(factors, problem.P, frozen(order.view(np.uint32)), np.full(n, 1.0 / n), np.empty(0))
+    moves = Moves(kernels.rows(problem.P), read_only((order % RUN).astype(np.uint8)), _longest(problem.P))
+    return Factor(factors, moves, np.full(n, 1.0 / n), np.empty(0))
 
 
 def _pinned(problem: Problem, anchor: Floats) -> tuple[Elimination, Floats]:
@@ -92,6 +110,39 @@ def balanced(P: CSR, rho: Floats, v: Floats) -> tuple[Floats, Floats]:
     flow /= total
     law /= total
     return flow, law
+
+
+def _permuted(plan: Plan) -> Moves:
+    """P in the order of elimination, the rows of each RUN in their turn: one copy for all factors, while there are any.
+
+    It is made again with the next factor, in a few hundredths of the time: the room is needed while that is made.
+    """
+    copy = _copies.get(plan)
+    if copy is None:
+        rows = kernels.rows(plan.P)
+        moved = np.zeros_like(rows[0]), np.empty_like(rows[1]), np.empty_like(rows[2])
+        _permute(*rows, plan.order, plan.inverse, plan.turn, *moved)
+        for array in moved:
+            read_only(array)
+        copy = _copies[plan] = Moves(moved, plan.turn, _longest(plan.P))
+    return copy
+
+
+def _longest(P: CSR) -> int:
+    return int(np.diff(P.indptr).max())
+
+
+@njit(cache=True, error_model="numpy")
+def _permute(
+    indptr: Any, indices: Any, data: Any, order: Any, inverse: Any, turn: Any, starts: Any, columns: Any, numbers: Any
+) -> None:
+    at = 0
+    for k in range(order.size):
+        x = order[k - k % RUN + turn[k]]
+        for p in range(indptr[x], indptr[x + 1]):
+            columns[at], numbers[at] = inverse[indices[p]], data[p]
+            at += 1
+        starts[k + 1] = at
 
 
 @njit(cache=True, error_model="numpy")

@@ -31,7 +31,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from lsmdp import kernels
-from lsmdp.arrays import CSR, Floats, read_only
+from lsmdp.arrays import Floats, read_only
 from lsmdp.dissection import room
 from lsmdp.model import LMDP
 from lsmdp.perron import chord, seidel
@@ -57,7 +57,7 @@ NOWHERE: Floats = read_only(np.empty(0))
 Certified = tuple[Floats, float, float]  # v and its bounds
 
 _kept: WeakKeyDictionary[LMDP, list[tuple[Floats, Factor | None]]] = WeakKeyDictionary()
-_seen: WeakKeyDictionary[LMDP, list[tuple[Floats, CSR, chord.Seen]]] = WeakKeyDictionary()
+_seen: WeakKeyDictionary[LMDP, list[tuple[Floats, bool, chord.Seen]]] = WeakKeyDictionary()
 
 
 class Followed(NamedTuple):
@@ -116,18 +116,19 @@ def _next(lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, out: chord.Ro
         made = _factor(problem, anchor)
         if made is None:
             break
-        alike, price = 1 if _dear(problem) else len(costs), made.work * problem.plan.work / problem.plan.step
+        alike = 1 if len(costs) == 1 or _dear(problem) else len(costs)
+        price = made.work * problem.plan.work / problem.plan.step
         patience = max(PATIENCE, int(price))  # to give up costs a factor at least
         done, found, aged = _iterated(problem, costs[:alike], gaps[:alike], v, made, patience, out, age, price)
         steps += int(out.steps[0])
         if found is not None:
             out.steps[0] = steps
             if aged == chord.NEW:  # it is worn
-                _forget(lmdp, anchor)
+                forget(lmdp, anchor)
                 anchor = found[0]
             return done, Followed(*found, int(out.steps[done - 1]), anchor, *aged)
         start = min(start, read_only(out.v[0].copy()), key=lambda u: _gap(lmdp, c, u))
-        _forget(lmdp, anchor)
+        forget(lmdp, anchor)
         del made
         if moved or np.array_equal(anchor, v):
             break
@@ -143,11 +144,11 @@ def _one(out: chord.Rounds, found: Followed) -> tuple[int, Followed]:
     return 1, found
 
 
-def factor_bytes(lmdp: LMDP) -> tuple[int, int]:
-    """Bytes of the factors that are kept with a model, and of what it took besides to make the last one."""
+def factor_bytes(lmdp: LMDP) -> int:
+    """Bytes of the factors that are kept with a model: shares and pivots, the blocks that say where, the order."""
     kept = [made.factors for _, made in _kept.get(lmdp, ()) if made is not None]
-    shares = {id(array): array.nbytes for each in kept for array in (each.lower, each.upper, each.pivots)}
-    return sum(shares.values()), lmdp.elimination_plan.workspace if kept else 0
+    arrays = (array for f in kept for array in (f.lower, f.upper, f.pivots, f.order, f.bases, *f.blocks))
+    return sum({id(array): array.nbytes for array in arrays}.values())
 
 
 def _without_factor(
@@ -185,13 +186,14 @@ def _iterated(
     price: float = inf,
 ) -> tuple[int, Certified | None, chord.Age]:
     """So many rounds with a factor, or until it is too old: how many, the last of them, and the age."""
-    kept = _seen.setdefault(problem.lmdp, [])
-    done, age, seen = chord.iterate(problem, costs, v, _taken(kept, v, made.P), made, gaps, limit, out, age, price)
+    kept, plain = _seen.setdefault(problem.lmdp, []), made.empty
+    seen = _taken(kept, v, plain)
+    done, age, seen = chord.iterate(problem, costs, v, seen, made, gaps, limit, out, age, price)
     if not done:
         return 0, None, age
     v = read_only(out.v[done - 1].copy())
     if done == len(costs) or age == chord.NEW:  # else it is of a round that failed
-        _keep(kept, (v, made.P, seen))
+        _keep(kept, (v, plain, seen))
     return done, (v, float(out.lo[done - 1]), float(out.hi[done - 1])), age
 
 
@@ -222,9 +224,9 @@ def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None
     return v, lo, hi
 
 
-def _taken(kept: list[tuple[Floats, CSR, chord.Seen]], v: Floats, P: CSR) -> chord.Seen | None:
-    """What a certificate computed of this v, with the states in the order of this copy of P; it is kept no longer."""
-    found = next((seen for at, copy, seen in kept if at is v and copy is P), None)
+def _taken(kept: list[tuple[Floats, bool, chord.Seen]], v: Floats, plain: bool) -> chord.Seen | None:
+    """What a certificate computed of this v, the states in their own order or of elimination; it is kept no longer."""
+    found = next((seen for at, as_is, seen in kept if at is v and as_is is plain), None)
     kept[:] = [entry for entry in kept if entry[0] is not v]
     return found
 
@@ -248,12 +250,12 @@ def _factor(problem: Problem, anchor: Floats) -> Factor | None:
                 return made
     while kept and (len(kept) + 1) * 8 * problem.plan.stored > room():
         del kept[0]
-    made = factor(problem, anchor / problem.lmdp.temperature)
+    made = factor(problem, anchor if problem.lmdp.temperature == 1.0 else anchor / problem.lmdp.temperature)
     _keep(kept, (anchor, made))
     return made
 
 
-def _forget(lmdp: LMDP, anchor: Floats) -> None:
+def forget(lmdp: LMDP, anchor: Floats) -> None:
     """Let go of the factor at this anchor."""
     kept = _kept.get(lmdp, [])
     kept[:] = [entry for entry in kept if entry[0] is not anchor]
