@@ -73,7 +73,8 @@ class Elimination:
         """y with y M = start, up to a factor, as a law: how often each state is met from ``start`` until the end."""
         y = start[self.order]
         self._forward(self.upper, y)
-        y /= self.pivots
+        with np.errstate(all="ignore"):  # what is beyond floats is told by _law
+            y /= self.pivots
         self._backward(self.lower, y, 1e150)
         return self._law(y)
 
@@ -96,10 +97,9 @@ class Elimination:
         """u with M u = b. Without killing, the last state's equation is dropped and u is 0 there."""
         u = b[self.order]
         self._forward(self.lower, u)
-        if self.killed:
+        with np.errstate(all="ignore"):  # or is infinite, which callers look for
             u /= self.pivots
-        else:
-            u[:-1] /= self.pivots[:-1]
+        if not self.killed:
             u[-1] = 0.0
         self._backward(self.upper, u, np.inf)
         out = np.empty_like(u)

@@ -1,7 +1,7 @@
 """Inverse iteration in the coordinates of the present policy: the Perron vector is linear in z, and so are the steps.
 
-For any v with residual r = Bv - v, the solution v* = v - log w has (e^{r - lambda} - Q_v) w = 0 with w > 0: in z = e^{-v}
-the equation is linear, however far v is from v*. Noda (1971) solves M u = 1 with M = e^{r - lo} - Q_v and lo = min r, a
+For any v with residual r = Bv - v, the solution v* = v - log w has (e^{r - lambda} - Q_v) w = 0 with w > 0: linear, as
+all is in z = e^{-v}, however far v is from v*. Noda (1971) solves M u = 1 with M = e^{r - lo} - Q_v and lo = min r, a
 proven lower bound on lambda, and goes on from v - log u. The row sums e^{r - lo} - 1 >= 0 of M are killing rates:
 elimination.py factors it without a subtraction, and u > 0 is accurate entry by entry. The bound never falls, and near
 the end its error is squared in each step. Newton's method (newton.py) moves v, not z, along a straight line: where the
@@ -14,7 +14,8 @@ their distances from lo each time, for a fraction of the price of a factor.
 *Far tails.* M^{-k} 1 reaches no further than (lambda - lo)^{-k}. A load at the bottom of v alone has M u = 0 elsewhere,
 the very equation of the tails, so that they are right at once. But it clings to a well that may only seem to be the
 deepest, hence it must narrow the gap far more to be preferred. Where it ends in zeros, v spans more than floats can,
-and Newton's method is asked instead; and so it is if several steps have not halved the gap, as on chains that circulate.
+and Newton's method is asked instead; and so it is where several steps have not halved the gap, as on chains that
+circulate.
 """
 
 from __future__ import annotations
@@ -62,11 +63,12 @@ def _step(problem: Problem, v: Floats, r: Floats, lo: float) -> _Place | None:
     except ConvergenceError:
         return None
     again = int(np.clip(SHARE * problem.plan.work / problem.plan.step, FEW, MANY))
-    tails = resolvent((v == v.min()).astype(np.float64))
     u = np.ones_like(v)
-    for _ in range(again):
-        u = resolvent(u)
-        u /= u.max()
+    with np.errstate(all="ignore"):  # what is beyond floats shows in _positive
+        tails = resolvent((v == v.min()).astype(np.float64))
+        for _ in range(again):
+            u = resolvent(u)
+            u /= u.max()
     if not (_positive(u) and _positive(tails)):
         return None
     place, other = _smoothed(problem, v - np.log(u)), _smoothed(problem, v - np.log(tails))
@@ -74,7 +76,7 @@ def _step(problem: Problem, v: Floats, r: Floats, lo: float) -> _Place | None:
 
 
 def _positive(u: Floats) -> bool:
-    return bool(0.0 < u.min() and u.max() < np.inf)
+    return bool(u.min() > 0.0 and u.max() < np.inf)
 
 
 def _smoothed(problem: Problem, v: Floats) -> _Place:
