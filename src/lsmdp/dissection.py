@@ -23,6 +23,7 @@ from numba import njit
 from scipy import sparse
 
 from lsmdp.arrays import CSR, freeze, like, read_only
+from lsmdp.elementary import ENTRY, INNER
 
 Indices = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
@@ -228,7 +229,7 @@ def _blocks(
 # compiled loops
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**INNER)
 def _bfs(indptr: Any, indices: Any, part: Any, mark: Any, root: Any, queue: Any, level: Any) -> Any:
     """Breadth-first search from root inside its part; fills queue and level; returns how many were reached."""
     here = part[root]
@@ -249,7 +250,7 @@ def _bfs(indptr: Any, indices: Any, part: Any, mark: Any, root: Any, queue: Any,
     return tail
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**ENTRY)
 def _dissect(indptr: Any, indices: Any, leaf: int, order: Any, work: Any, todo: Any) -> None:
     """Nested dissection: an order in which separators come after what they separate.
 
@@ -301,7 +302,7 @@ def _dissect(indptr: Any, indices: Any, leaf: int, order: Any, work: Any, todo: 
         depth += 4
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**INNER)
 def _thin_level(queue: Any, level: Any, size: Any, sizes: Any) -> Any:
     """The thinnest level that leaves a third on either side, or else the one that holds the median; -1 if too few."""
     levels = level[queue[size - 1]] + 1
@@ -325,7 +326,7 @@ def _thin_level(queue: Any, level: Any, size: Any, sizes: Any) -> Any:
     return cut
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**INNER)
 def _split(
     indptr: Any,
     indices: Any,
@@ -365,7 +366,7 @@ def _split(
     return left, right, middle
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**ENTRY)
 def _count_fill(
     indptr: Any, indices: Any, order: Any, inverse: Any, limit: int, parent: Any, seen: Any, counts: Any
 ) -> Any:
@@ -387,7 +388,7 @@ def _count_fill(
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**ENTRY)
 def _postorder(parent: Any) -> Any:
     """The tree with children before parents and every subtree in one piece; roots in their order."""
     n = parent.size
@@ -418,7 +419,7 @@ def _postorder(parent: Any) -> Any:
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**ENTRY)
 def _join(parent: Any, small: Any, size: Any, joins: Any) -> None:
     """Let the states of a small subtree be one block; joins[k]: k is in one block with k - 1, size: ones."""
     for k in range(parent.size):
@@ -431,7 +432,7 @@ def _join(parent: Any, small: Any, size: Any, joins: Any) -> None:
                 joins[i] = begin < i <= k
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**ENTRY)
 def _merge(parent: Any, counts: Any, starts: Any, merged: Any, out: Any) -> Any:
     """From the last block down, a block joins its parent if it may; out[at:] is where blocks begin, for this at."""
     at = starts.size - 1
@@ -460,7 +461,7 @@ def _merge(parent: Any, counts: Any, starts: Any, merged: Any, out: Any) -> Any:
     return at
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**ENTRY)
 def _block_rows(
     indptr: Any,
     indices: Any,

@@ -40,6 +40,7 @@ from numba import njit
 from lsmdp import panels
 from lsmdp.arrays import Floats, read_only
 from lsmdp.dissection import Blocks, Indices, Offsets, Plan, plan
+from lsmdp.elementary import ENTRY, INNER
 from lsmdp.errors import ConvergenceError
 
 __all__ = ["Elimination", "Plan", "eliminate", "pinned", "plan"]
@@ -161,7 +162,7 @@ def pinned(plan: Plan, weights: Floats, state: int, *, single: bool = False) -> 
 # compiled loops
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**ENTRY)
 def _factor(
     indptr: Any,
     indices: Any,
@@ -271,7 +272,7 @@ def _remove(front: Any, width: Any, symmetric: Any, pivots: Any) -> Any:
     return stuck
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@njit(**INNER, fastmath={"contract"})
 def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
     """Add the paths through the states low .. high - 1 to all later ones; in strips that stay in the fastest cache."""
     height = front.shape[0]
@@ -315,7 +316,7 @@ def _shares(front: Any, width: Any, symmetric: Any, pivots: Any, at: Any, lower:
             rectangle += 1
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**ENTRY)
 def _spread(blocks: Any, shares: Any, out_starts: Any, columns: Any, lower: Any) -> None:
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
     at = 0
@@ -335,7 +336,7 @@ def _spread(blocks: Any, shares: Any, out_starts: Any, columns: Any, lower: Any)
             out_starts[k + 1] = at
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**INNER)
 def _tallest(starts: Any) -> Any:
     """Rows of a rectangle, at most."""
     most = np.int64(0)
@@ -344,7 +345,7 @@ def _tallest(starts: Any) -> Any:
     return most
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@njit(**ENTRY, fastmath={"contract"})
 def _forward(blocks: Any, shares: Any, b: Any) -> None:
     """b <- (I - L)^{-1} b in place, in the order of elimination: each removed state hands its load on."""
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
@@ -380,7 +381,7 @@ def _forward(blocks: Any, shares: Any, b: Any) -> None:
             b[rows[row + i]] += load[i]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@njit(**ENTRY, fastmath={"contract", "reassoc"})
 def _backward(blocks: Any, shares: Any, x: Any, largest: Any) -> None:
     """x <- (I - U)^{-1} x in place: each removed state takes the mean of those it led to.
 

@@ -27,7 +27,7 @@ from numba import njit
 from lsmdp import kernels
 from lsmdp.arrays import EPS, Floats, Ints, frozen
 from lsmdp.dissection import RUN
-from lsmdp.elementary import exponentials, extremes
+from lsmdp.elementary import ENTRY, INNER, exponentials, extremes
 from lsmdp.panels import backward, forward
 from lsmdp.perron.factor import Factor
 from lsmdp.perron.problem import Problem
@@ -102,7 +102,7 @@ def iterate(
     return done, Age(rounds, spent, recent), known
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**ENTRY)
 def _rounds(
     P: Any,
     order: Any,
@@ -145,7 +145,7 @@ def _rounds(
     return gaps.size, rounds, spent, recent
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
 def aged(rounds: int, spent: float, recent: float, taken: int, price: float) -> tuple[int, float, float]:
     """The age of a factor after another round of so many steps; that of a new one where it is worn (follow.py)."""
     recent = recent + RECENT * (taken - recent) if rounds > 0 else float(taken)
@@ -153,7 +153,7 @@ def aged(rounds: int, spent: float, recent: float, taken: int, price: float) -> 
     return (0, 0.0, 0.0) if rounds * recent > spent + price else (rounds, spent, recent)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
 def _round(
     P: Any,
     made: Any,
@@ -187,21 +187,14 @@ def _round(
         if judged or steps == 0:  # r has all that was in logs
             for x in range(n):
                 a[x] = 0.0
-        _project(r, R, min(steps, PAIRS), shares, d)
-        _load(law, rows, d)
+        _project(r, R, min(steps, PAIRS), shares, law, rows, d)
         forward(blocks, bases, lower, d)
         for x in range(n):
             d[x] /= pivots[x]
         backward(blocks, bases, upper, d, np.inf)
-        low, longest = _add(V, min(steps, PAIRS), shares, d)
+        low, longest = _take(v, T, r, V, R, steps, shares, d)
         if not longest < np.inf:
             return -np.inf, np.inf, steps
-        if longest > LONGEST:
-            for x in range(n):
-                d[x] *= LONGEST / longest
-            low *= LONGEST / longest
-        at = steps % PAIRS
-        _take(v, T, r, d, V[at], R[at])
         steps += 1
         judged = usual == 1 if steps == 1 else span * (span / last) <= goal
         last = span
@@ -210,7 +203,7 @@ def _round(
             span = _residual(cost, T, logs, r)
         else:
             lo, hi = -np.inf, np.inf
-            _move(z, d, low, min(longest, LONGEST))
+            _move(z, d, low, longest)
             span = _update(P, cost, T, z, a, r)
         if not span <= LOST * best or (judged and hi - lo <= tol):
             break
@@ -221,7 +214,7 @@ def _round(
     return lo, hi, steps
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**INNER)
 def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any) -> tuple[float, float]:
     """Bounds on r = Bv - v, rounding included; v <- v - min v, z and log(Pz / z) on the way.
 
@@ -260,7 +253,7 @@ def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any) -> tuple[floa
     return lower - error, upper + error
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@njit(**INNER, fastmath={"contract"})
 def _sums(P: Any, z: Any, start: int, s: Any) -> None:
     """s = (Pz)(start + k) for all k; the terms of a row four by four, which do not wait for each other."""
     indptr, indices, data, turn, _ = P
@@ -279,7 +272,7 @@ def _sums(P: Any, z: Any, start: int, s: Any) -> None:
         s[np.uint64(turn[k]) - first] = total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**INNER)
 def _residual(cost: Any, T: float, logs: Any, r: Any) -> float:
     """r = c / T - logs less its mean; its span."""
     scale = 1.0 / T
@@ -288,7 +281,7 @@ def _residual(cost: Any, T: float, logs: Any, r: Any) -> float:
     return _centre(r)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc"})
+@njit(**INNER, fastmath={"reassoc"})
 def _total(x: Any) -> float:
     total = 0.0
     for i in range(x.size):
@@ -296,7 +289,7 @@ def _total(x: Any) -> float:
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**INNER)
 def _centre(r: Any) -> float:
     mean = _total(r) / r.size
     for x in range(r.size):
@@ -305,7 +298,7 @@ def _centre(r: Any) -> float:
     return float(high - low)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@njit(**INNER, fastmath={"contract"})
 def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any) -> float:
     """r for the new z, and its span. Where a is the Pz / z before (not 0), r changes by log(new / a)."""
     s, logs, spare, scale = np.empty(RUN), np.empty(RUN), np.empty((2, RUN)), 1.0 / T
@@ -332,9 +325,9 @@ def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any) -> float:
     return _centre(r)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _project(r: Any, R: Any, pairs: int, shares: Any, d: Any) -> None:
-    """d = r lowered along the pairs."""
+@njit(**INNER, fastmath={"contract", "reassoc"})
+def _project(r: Any, R: Any, pairs: int, shares: Any, law: Any, rows: Any, d: Any) -> None:
+    """d = rows (r - mean), r lowered along the pairs and the mean under the law; no rows: all are 1."""
     for x in range(r.size):
         d[x] = r[x]
     for j in range(pairs):
@@ -344,11 +337,6 @@ def _project(r: Any, R: Any, pairs: int, shares: Any, d: Any) -> None:
         for x in range(r.size):
             d[x] -= share * one[x]
         shares[j] = share
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _load(law: Any, rows: Any, d: Any) -> None:
-    """d <- rows (d - mean), the mean under the law; no rows: all are 1."""
     mean = 0.0
     for x in range(d.size):
         mean += law[x] * d[x]
@@ -358,26 +346,32 @@ def _load(law: Any, rows: Any, d: Any) -> None:
         d[x] *= rows[x]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _add(V: Any, pairs: int, shares: Any, d: Any) -> tuple[float, float]:
-    """d <- d - the moves of the pairs; its least entry, and the largest in modulus."""
-    for j in range(pairs):
+@njit(**INNER, fastmath={"contract"})
+def _take(v: Any, T: float, r: Any, V: Any, R: Any, steps: int, shares: Any, d: Any) -> tuple[float, float]:
+    """v <- v + T d, d less the moves of the pairs and not too long, and half of a pair; what ``_move`` asks of d.
+
+    That is its least entry, and the largest in modulus. Nothing moves where that is infinite.
+    """
+    for j in range(min(steps, PAIRS)):
         one, share = V[j], shares[j]
         for x in range(d.size):
             d[x] -= share * one[x]
     low, high = extremes(d)
-    return low, max(-low, high) if abs(_total(d)) < np.inf else np.inf  # which a nan shows in
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _take(v: Any, T: float, r: Any, d: Any, move: Any, change: Any) -> None:
-    """v <- v + T d, and half of a pair."""
+    longest = max(-low, high)
+    if not abs(_total(d)) + longest < np.inf:  # which a nan shows in
+        return low, np.inf
+    if longest > LONGEST:
+        for x in range(d.size):
+            d[x] *= LONGEST / longest
+        low, longest = low * (LONGEST / longest), LONGEST
+    move, change = V[steps % PAIRS], R[steps % PAIRS]
     for x in range(d.size):
         move[x], change[x] = d[x], -r[x]
         v[x] += T * d[x]
+    return low, longest
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@njit(**INNER, fastmath={"contract", "reassoc"})
 def _remember(r: Any, R: Any, V: Any, steps: int) -> None:
     """Complete the pair of the last step: R is -r before it, and becomes the change, orthogonal to the others."""
     at = (steps - 1) % PAIRS
@@ -402,7 +396,7 @@ def _remember(r: Any, R: Any, V: Any, steps: int) -> None:
         move[x] *= scale
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@njit(**INNER, fastmath={"contract"})
 def _move(z: Any, d: Any, low: float, longest: float) -> None:
     """z <- z e^{-d} up to a factor, d is used up; eight terms of the series are exact to rounding up to 0.03."""
     if longest > 0.03:

@@ -16,6 +16,7 @@ from numba import njit
 from lsmdp import kernels
 from lsmdp.arrays import CSR, Floats, frozen
 from lsmdp.dissection import Blocks
+from lsmdp.elementary import ENTRY
 from lsmdp.elimination import Elimination, eliminate, pinned
 from lsmdp.errors import ConvergenceError
 from lsmdp.perron.problem import Problem
@@ -94,7 +95,7 @@ def _balanced(problem: Problem, anchor: Floats, rho: Floats) -> tuple[Eliminatio
     return eliminate(problem.plan, flow, end, symmetric=True, single=True), law
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**ENTRY)
 def _flow(indptr: Any, indices: Any, data: Any, rho: Any, z: Any, flow: Any, law: Any) -> float:
     """rho(x) P(x,y) z(x) z(y), its row sums, and their sum."""
     total = 0.0
