@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 
 from lsmdp.dissection import Blocks, Offsets
-from lsmdp.elementary import ENTRY, INNER, extremes
+from lsmdp.elementary import entry, extremes, inner
 
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
@@ -46,18 +46,16 @@ def keep(front: Any, width: Any, base: Any, symmetric: Any, pivots: Any, lower: 
     height = front.shape[0]
     for i in range(2, height):
         _through(front[i], front, min(i, width))
-    _write(front, False, width, base, lower)
-    if symmetric:
-        return
-    for k in range(width - 1, -1, -1):
+    for k in range(-1 if symmetric else width - 1, -1, -1):
         scale = 1.0 / pivots[k]
         for j in range(k + 1, height):
             front[k, j] *= scale
         _back_through(front[k], front, k, width)
-    _write(front, True, width, base, upper)
+    for side in range(1 if symmetric else 2):
+        _write(front, side == 1, width, base, upper if side == 1 else lower)
 
 
-@njit(**INNER, fastmath={"contract"})
+@inner(fastmath={"contract"})
 def _through(row: Any, front: Any, own: Any) -> None:
     """row <- row X for the shares row[:own] of one state; the first rows of front are those of X already."""
     j = 1
@@ -77,7 +75,7 @@ def _through(row: Any, front: Any, own: Any) -> None:
         j += 1
 
 
-@njit(**INNER, fastmath={"contract"})
+@inner(fastmath={"contract"})
 def _back_through(row: Any, front: Any, first: Any, own: Any) -> None:
     """The same for the shares row[first + 1 : own] on the other side, where the later rows of front are done."""
     height = front.shape[0]
@@ -97,7 +95,7 @@ def _back_through(row: Any, front: Any, first: Any, own: Any) -> None:
             row[k] += a * p[k]
 
 
-@njit(**INNER)
+@inner()
 def _write(X: Any, transposed: bool, width: Any, at: Any, out: Any) -> None:
     """The panels of [X; G], with the ones on the diagonal and the zeros above it."""
     height = X.shape[0]
@@ -123,7 +121,7 @@ def _highest(first: Any, starts: Any) -> Any:
     return most
 
 
-@njit(**ENTRY, fastmath={"contract"})
+@entry(fastmath={"contract"})
 def forward(blocks: Any, bases: Any, panels: Any, b: Any) -> None:
     """b <- (I - L)^{-1} b in place, in the order of elimination."""
     first, starts, rows, most = blocks.first, blocks.starts, blocks.rows, _highest(blocks.first, blocks.starts)
@@ -150,7 +148,7 @@ def forward(blocks: Any, bases: Any, panels: Any, b: Any) -> None:
             b[rows[row + i]] += out[width + i]
 
 
-@njit(**ENTRY, fastmath={"contract", "reassoc"})
+@entry(fastmath={"contract", "reassoc"})
 def backward(blocks: Any, bases: Any, panels: Any, x: Any, largest: Any) -> None:
     """x <- (I - U)^{-1} x in place; all of x is scaled down whenever an entry exceeds ``largest``."""
     first, starts, rows, most = blocks.first, blocks.starts, blocks.rows, _highest(blocks.first, blocks.starts)

@@ -27,7 +27,7 @@ from numba import njit
 from lsmdp import kernels
 from lsmdp.arrays import EPS, Floats, Ints, frozen
 from lsmdp.dissection import RUN
-from lsmdp.elementary import ENTRY, INNER, exponentials, extremes
+from lsmdp.elementary import entry, exponentials, extremes, inner
 from lsmdp.panels import backward, forward
 from lsmdp.perron.factor import Factor
 from lsmdp.perron.problem import Problem
@@ -102,7 +102,7 @@ def iterate(
     return done, Age(rounds, spent, recent), known
 
 
-@njit(**ENTRY)
+@entry()
 def _rounds(
     P: Any,
     order: Any,
@@ -187,12 +187,13 @@ def _round(
         if judged or steps == 0:  # r has all that was in logs
             for x in range(n):
                 a[x] = 0.0
-        _project(r, R, min(steps, PAIRS), shares, law, rows, d)
+        pairs, at = min(steps, PAIRS), steps % PAIRS
+        _project(r, R, pairs, shares, law, rows, d)
         forward(blocks, bases, lower, d)
         for x in range(n):
             d[x] /= pivots[x]
         backward(blocks, bases, upper, d, np.inf)
-        low, longest = _take(v, T, r, V, R, steps, shares, d)
+        low, longest = _take(v, T, r, V, R, pairs, at, shares, d)
         if not longest < np.inf:
             return -np.inf, np.inf, steps
         steps += 1
@@ -214,7 +215,7 @@ def _round(
     return lo, hi, steps
 
 
-@njit(**INNER)
+@inner()
 def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any) -> tuple[float, float]:
     """Bounds on r = Bv - v, rounding included; v <- v - min v, z and log(Pz / z) on the way.
 
@@ -253,7 +254,7 @@ def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any) -> tuple[floa
     return lower - error, upper + error
 
 
-@njit(**INNER, fastmath={"contract"})
+@inner(fastmath={"contract"})
 def _sums(P: Any, z: Any, start: int, s: Any) -> None:
     """s = (Pz)(start + k) for all k; the terms of a row four by four, which do not wait for each other."""
     indptr, indices, data, turn, _ = P
@@ -272,7 +273,7 @@ def _sums(P: Any, z: Any, start: int, s: Any) -> None:
         s[np.uint64(turn[k]) - first] = total
 
 
-@njit(**INNER)
+@inner()
 def _residual(cost: Any, T: float, logs: Any, r: Any) -> float:
     """r = c / T - logs less its mean; its span."""
     scale = 1.0 / T
@@ -281,7 +282,7 @@ def _residual(cost: Any, T: float, logs: Any, r: Any) -> float:
     return _centre(r)
 
 
-@njit(**INNER, fastmath={"reassoc"})
+@inner(fastmath={"reassoc"})
 def _total(x: Any) -> float:
     total = 0.0
     for i in range(x.size):
@@ -289,7 +290,7 @@ def _total(x: Any) -> float:
     return total
 
 
-@njit(**INNER)
+@inner()
 def _centre(r: Any) -> float:
     mean = _total(r) / r.size
     for x in range(r.size):
@@ -298,7 +299,7 @@ def _centre(r: Any) -> float:
     return float(high - low)
 
 
-@njit(**INNER, fastmath={"contract"})
+@inner(fastmath={"contract"})
 def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any) -> float:
     """r for the new z, and its span. Where a is the Pz / z before (not 0), r changes by log(new / a)."""
     s, logs, spare, scale = np.empty(RUN), np.empty(RUN), np.empty((2, RUN)), 1.0 / T
@@ -325,7 +326,7 @@ def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any) -> float:
     return _centre(r)
 
 
-@njit(**INNER, fastmath={"contract", "reassoc"})
+@inner(fastmath={"contract", "reassoc"})
 def _project(r: Any, R: Any, pairs: int, shares: Any, law: Any, rows: Any, d: Any) -> None:
     """d = rows (r - mean), r lowered along the pairs and the mean under the law; no rows: all are 1."""
     for x in range(r.size):
@@ -346,13 +347,13 @@ def _project(r: Any, R: Any, pairs: int, shares: Any, law: Any, rows: Any, d: An
         d[x] *= rows[x]
 
 
-@njit(**INNER, fastmath={"contract"})
-def _take(v: Any, T: float, r: Any, V: Any, R: Any, steps: int, shares: Any, d: Any) -> tuple[float, float]:
+@inner(fastmath={"contract"})
+def _take(v: Any, T: float, r: Any, V: Any, R: Any, pairs: int, at: int, shares: Any, d: Any) -> tuple[float, float]:
     """v <- v + T d, d less the moves of the pairs and not too long, and half of a pair; what ``_move`` asks of d.
 
     That is its least entry, and the largest in modulus. Nothing moves where that is infinite.
     """
-    for j in range(min(steps, PAIRS)):
+    for j in range(pairs):
         one, share = V[j], shares[j]
         for x in range(d.size):
             d[x] -= share * one[x]
@@ -364,14 +365,14 @@ def _take(v: Any, T: float, r: Any, V: Any, R: Any, steps: int, shares: Any, d: 
         for x in range(d.size):
             d[x] *= LONGEST / longest
         low, longest = low * (LONGEST / longest), LONGEST
-    move, change = V[steps % PAIRS], R[steps % PAIRS]
+    move, change = V[at], R[at]
     for x in range(d.size):
         move[x], change[x] = d[x], -r[x]
         v[x] += T * d[x]
     return low, longest
 
 
-@njit(**INNER, fastmath={"contract", "reassoc"})
+@inner(fastmath={"contract", "reassoc"})
 def _remember(r: Any, R: Any, V: Any, steps: int) -> None:
     """Complete the pair of the last step: R is -r before it, and becomes the change, orthogonal to the others."""
     at = (steps - 1) % PAIRS
@@ -396,7 +397,7 @@ def _remember(r: Any, R: Any, V: Any, steps: int) -> None:
         move[x] *= scale
 
 
-@njit(**INNER, fastmath={"contract"})
+@inner(fastmath={"contract"})
 def _move(z: Any, d: Any, low: float, longest: float) -> None:
     """z <- z e^{-d} up to a factor, d is used up; eight terms of the series are exact to rounding up to 0.03."""
     if longest > 0.03:

@@ -11,12 +11,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lsmdp import kernels
 from lsmdp.arrays import CSR, Floats, frozen
 from lsmdp.dissection import Blocks
-from lsmdp.elementary import ENTRY
+from lsmdp.elementary import entry
 from lsmdp.elimination import Elimination, eliminate, pinned
 from lsmdp.errors import ConvergenceError
 from lsmdp.perron.problem import Problem
@@ -95,7 +94,7 @@ def _balanced(problem: Problem, anchor: Floats, rho: Floats) -> tuple[Eliminatio
     return eliminate(problem.plan, flow, end, symmetric=True, single=True), law
 
 
-@njit(**ENTRY)
+@entry()
 def _flow(indptr: Any, indices: Any, data: Any, rho: Any, z: Any, flow: Any, law: Any) -> float:
     """rho(x) P(x,y) z(x) z(y), its row sums, and their sum."""
     total = 0.0

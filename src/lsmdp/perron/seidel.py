@@ -38,7 +38,7 @@ from numba import njit
 
 from lsmdp import kernels
 from lsmdp.arrays import Floats, frozen, read_only
-from lsmdp.elementary import ENTRY, INNER, extremes
+from lsmdp.elementary import entry, extremes, inner
 from lsmdp.model import LMDP
 from lsmdp.parts import LARGE
 from lsmdp.policy import flow_of, keep_flow
@@ -131,7 +131,7 @@ def _kept(lmdp: LMDP) -> tuple[kernels.Arrays, tuple[Any, Any, Any, Any]]:
     return kept
 
 
-@njit(**ENTRY)
+@entry()
 def _certified(
     u: Any,
     temperature: float,
@@ -196,7 +196,7 @@ def _certified(
     return lo, hi, span * rate, steps, rate
 
 
-@njit(**INNER, fastmath={"contract", "reassoc"})
+@inner(fastmath={"contract", "reassoc"})
 def _prepare(
     diagonal: Any,
     c: Any,
@@ -233,7 +233,7 @@ def _prepare(
     return steep == 0
 
 
-@njit(**INNER)
+@inner()
 def _added(x: Any, w: Any, temperature: float, u: Any) -> float:
     """u += x / w, then from 0, then in units of the cost; its span."""
     for i in range(u.size):
@@ -244,7 +244,7 @@ def _added(x: Any, w: Any, temperature: float, u: Any) -> float:
     return (most - least) * temperature
 
 
-@njit(**INNER, fastmath=True)
+@inner(fastmath=True)
 def _move(r: Any, shift: Any, gain: Any, pull: Any, s: Any, x: Any, e: Any) -> tuple[Any, Any]:
     """The new x of a few states, and the residual e that it removes; the sums of e and of its squares."""
     total, squares = np.float32(0.0), np.float32(0.0)
@@ -257,7 +257,7 @@ def _move(r: Any, shift: Any, gain: Any, pull: Any, s: Any, x: Any, e: Any) -> t
     return total, squares
 
 
-@njit(**ENTRY)
+@entry()
 def _sweep(
     indptr: Any,
     indices: Any,
@@ -299,7 +299,7 @@ def _sweep(
     return n, total, squares, float(most - least)
 
 
-@njit(**INNER, fastmath=True)
+@inner(fastmath=True)
 def _extremes(e: Any) -> tuple[Any, Any]:
     """min and max."""
     least, most = np.float32(np.inf), np.float32(-np.inf)
@@ -309,7 +309,7 @@ def _extremes(e: Any) -> tuple[Any, Any]:
     return least, most
 
 
-@njit(**INNER, fastmath=True)
+@inner(fastmath=True)
 def _extent(e: Any) -> tuple[float, float]:
     """max - min, and the root of the mean square."""
     squares = np.float32(0.0)
