@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,8 @@ HEAVY = {
     "scipy.sparse.linalg",
     "scipy.stats",
 }
+
+COMPILED = re.compile(r"(njit|entry|inner)\b")  # a decorator
 
 # Entries from Python into compiled code are counted where numba looks for the code of a new signature.
 SESSION = """
@@ -97,10 +101,42 @@ print(*sorted({HEAVY!r} & set(sys.modules)))
     return set(printed_by(script, *arguments).splitlines()[-1].split())
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
 def compiled_functions(source: str) -> Iterator[ast.FunctionDef]:
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef) and any("njit" in ast.unparse(one) for one in node.decorator_list):
+    for node in ast.walk(parsed(source)):
+        if isinstance(node, ast.FunctionDef) and any(COMPILED.match(ast.unparse(one)) for one in node.decorator_list):
             yield node
+
+
+def named(sources: Iterable[str], word: str) -> set[str]:
+    """The compiled functions with this word in their decorators."""
+    found = (one for source in sources for one in compiled_functions(source))
+    return {one.name for one in found if any(word in ast.unparse(line) for line in one.decorator_list)}
+
+
+def calls(node: ast.AST, names: set[str]) -> list[ast.Call]:
+    found = (one for one in ast.walk(node) if isinstance(one, ast.Call))
+    return [one for one in found if ast.unparse(one.func).split(".")[-1] in names]
+
+
+def calls_from_python(source: str, inner: set[str]) -> list[str]:
+    """Calls of ``inner`` loops from outside compiled functions; a name that is private, or defined here, is of here."""
+    here = {one.name for one in ast.walk(parsed(source)) if isinstance(one, ast.FunctionDef)}
+    own = {name for name in inner - here if not name.startswith("_")} | named([source], "inner(")
+    compiled = {id(call) for one in compiled_functions(source) for call in calls(one, own)}
+    everywhere = calls(parsed(source), own)
+    return [ast.unparse(call) for call in everywhere if id(call) not in compiled]
+
+
+def literals_handed_on(source: str, loops: set[str]) -> list[str]:
+    """Calls from one compiled loop to another with an integer or a truth value written out."""
+    found = (call for one in compiled_functions(source) for call in calls(one, loops))
+    literal = ((call, one.value) for call in found for one in call.args if isinstance(one, ast.Constant))
+    return [ast.unparse(call) for call, value in literal if isinstance(value, int)]
 
 
 def slices_filled(source: str) -> list[str]:
@@ -148,3 +184,35 @@ def test_an_array_assigned_to_a_slice_is_found(line: str) -> None:
     assert not slices_filled(function + "a[:] = 0.0")
     assert not slices_filled(function + "a[0] = b[1:n]")
     assert not slices_filled(line)
+
+
+def test_loops_without_a_way_in_are_called_by_compiled_ones_only() -> None:
+    """Python would crash; a test of such a loop goes through what calls it."""
+    sources = [path.read_text() for path in SOURCES]
+    inner = named(sources, "inner(")
+    assert {"flat_sums", "_pass_on", "_judge"} <= inner
+    tests = [path.read_text() for path in sorted(Path(__file__).parent.rglob("test_*.py"))]
+    assert [call for source in sources + tests for call in calls_from_python(source, inner)] == []
+
+
+def test_a_call_from_python_is_found() -> None:
+    loops = "@inner()\ndef _f(a):\n    return a\n\n@entry()\ndef g(a):\n    return _f(a)\n\n"
+    inner = named([loops], "inner(")
+    assert inner == {"_f"}
+    assert calls_from_python(loops, inner) == []
+    assert calls_from_python(loops + "def h(a):\n    return _f(a)", inner) == ["_f(a)"]
+    assert calls_from_python("def h(a):\n    return kernels.f(a)", {"f"}) == ["kernels.f(a)"]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(SOURCES[0].parent)))
+def test_no_compiled_loop_hands_on_an_integer_written_out(path: Path) -> None:
+    """Numba compiles what is called for just that integer, next to the same for any other."""
+    loops = named((one.read_text() for one in SOURCES), "") - named((one.read_text() for one in SOURCES), "inline")
+    assert literals_handed_on(path.read_text(), loops) == []
+
+
+def test_an_integer_written_out_is_found() -> None:
+    function = "@entry()\ndef g(a):\n    return "
+    assert literals_handed_on(function + "f(a, 0)", {"f"}) == ["f(a, 0)"]
+    assert literals_handed_on(function + "k.f(a, True)", {"f"}) == ["k.f(a, True)"]
+    assert literals_handed_on(function + "f(a, np.int64(0), 0.0) + a.sum(0)", {"f"}) == []

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from scipy import sparse
 
 from lsmdp.arrays import CSR, like, read_only
+from lsmdp.elementary import entry, inner
 
 Indices = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
@@ -218,7 +218,7 @@ def _blocks(
 # compiled loops
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def _bfs(indptr: Any, indices: Any, part: Any, mark: Any, root: Any, queue: Any, level: Any) -> Any:
     """Breadth-first search from root inside its part; fills queue and level; returns how many were reached."""
     here = part[root]
@@ -239,7 +239,7 @@ def _bfs(indptr: Any, indices: Any, part: Any, mark: Any, root: Any, queue: Any,
     return tail
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _dissect(indptr: Any, indices: Any, leaf: int, order: Any, work: Any, todo: Any) -> None:
     """Nested dissection: an order in which separators come after what they separate.
 
@@ -291,7 +291,7 @@ def _dissect(indptr: Any, indices: Any, leaf: int, order: Any, work: Any, todo: 
         depth += 4
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def _thin_level(queue: Any, level: Any, size: Any, sizes: Any) -> Any:
     """The thinnest level that leaves a third on either side, or else the one that holds the median; -1 if too few."""
     levels = level[queue[size - 1]] + 1
@@ -315,7 +315,7 @@ def _thin_level(queue: Any, level: Any, size: Any, sizes: Any) -> Any:
     return cut
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def _split(
     indptr: Any,
     indices: Any,
@@ -355,7 +355,7 @@ def _split(
     return left, right, middle
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _count_fill(
     indptr: Any, indices: Any, order: Any, inverse: Any, limit: int, parent: Any, seen: Any, counts: Any
 ) -> Any:
@@ -377,7 +377,7 @@ def _count_fill(
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _postorder(parent: Any) -> Any:
     """The tree with children before parents and every subtree in one piece; roots in their order."""
     n = parent.size
@@ -408,7 +408,7 @@ def _postorder(parent: Any) -> Any:
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _join(parent: Any, small: Any, size: Any, joins: Any) -> None:
     """Let the states of a small subtree be one block; joins[k]: k is in one block with k - 1, size: ones."""
     for k in range(parent.size):
@@ -421,7 +421,7 @@ def _join(parent: Any, small: Any, size: Any, joins: Any) -> None:
                 joins[i] = begin < i <= k
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _merge(parent: Any, counts: Any, starts: Any, merged: Any, out: Any) -> Any:
     """From the last block down, a block joins its parent if it may; out[at:] is where blocks begin, for this at."""
     at = starts.size - 1
@@ -450,7 +450,7 @@ def _merge(parent: Any, counts: Any, starts: Any, merged: Any, out: Any) -> Any:
     return at
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _block_rows(
     indptr: Any,
     indices: Any,

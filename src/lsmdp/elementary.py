@@ -17,7 +17,8 @@ A nan stays a nan in an exponential. A logarithm takes positive normal numbers o
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
@@ -29,8 +30,25 @@ ONE, BIAS, MANTISSA = np.uint64(0x3FF0000000000000), np.uint64(1023), np.uint64(
 SERIES = 1e-2  # largest |y| for which five terms of the series of e^y - 1 - y are exact to the last digit
 TWO_52 = np.uint64(0x4330000000000000)  # the bits of 2^52; with an integer below 2^52 in its last bits, a float
 
+Loop = TypeVar("Loop", bound=Callable[..., Any])
 
-@njit(cache=True, error_model="numpy")
+
+def entry(**options: Any) -> Callable[[Loop], Loop]:
+    """How a loop is compiled that Python calls. None is ever handed to C: the way in from there is left out."""
+    given: dict[str, Any] = {"cache": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
+    made: Callable[[Loop], Loop] = njit(**given)
+    return made
+
+
+def inner(**options: Any) -> Callable[[Loop], Loop]:
+    """How a loop is compiled that only compiled loops call: a call from Python would crash.
+
+    The way in would be compiled with it, and optimised again with everything that calls it.
+    """
+    return entry(no_cpython_wrapper=True, **options)
+
+
+@entry()
 def extremes(x: Any) -> tuple[float, float]:
     """min and max; a nan may show in neither."""
     least, most = np.inf, -np.inf
@@ -39,7 +57,7 @@ def extremes(x: Any) -> tuple[float, float]:
     return least, most
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def any_below(x: Any, least: float) -> bool:
     """Whether an entry is smaller than that, or a nan."""
     count = 0
@@ -48,7 +66,7 @@ def any_below(x: Any, least: float) -> bool:
     return count > 0
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@entry(fastmath={"contract"})
 def exponentials(x: Any, out: Any, spare: Any) -> None:
     """out = e^{-x} for 0 <= x <= 700."""
     n = x.size
@@ -77,7 +95,7 @@ def exponentials(x: Any, out: Any, spare: Any) -> None:
         out[i] *= power[i]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@entry(fastmath={"contract"})
 def logarithms(x: Any, out: Any, spare: Any) -> None:
     """out = log x for positive normal numbers."""
     n = x.size
@@ -105,13 +123,13 @@ def logarithms(x: Any, out: Any, spare: Any) -> None:
         out[i] = k * LOG2_HIGH + (g - (q * (g - z * (even + z * odd)) - k * LOG2_LOW))
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def near_excess(y: float) -> float:
     """e^y - 1 - y for |y| <= SERIES."""
     return y * y * (0.5 + y * (1 / 6 + y * (1 / 24 + y * (1 / 120 + y / 720))))
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def excess(y: float) -> float:
     """e^y - 1 - y."""
     return near_excess(y) if abs(y) < SERIES else float(np.expm1(y) - y)

@@ -40,6 +40,7 @@ from numba import njit
 from lsmdp import panels
 from lsmdp.arrays import Floats, frozen
 from lsmdp.dissection import Blocks, Indices, Offsets, Plan, plan
+from lsmdp.elementary import entry, inner
 from lsmdp.errors import ConvergenceError
 
 __all__ = ["Elimination", "Plan", "eliminate", "pinned", "plan"]
@@ -161,7 +162,7 @@ def pinned(plan: Plan, weights: Floats, state: int, *, single: bool = False) -> 
 # compiled loops
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _factor(
     indptr: Any,
     indices: Any,
@@ -188,10 +189,11 @@ def _factor(
     of this, which takes longer to compile than anything else, would be compiled twice. ``place`` is that of a state
     within the present block; ``done`` are the blocks that wait on the stack.
     """
+    first, starts, all_rows, parent = blocks.first, blocks.starts, blocks.rows, blocks.parent
     n, waiting, top = order.size, 0, 0
-    for s in range(blocks.first.size - 1):
-        begin, end = blocks.first[s], blocks.first[s + 1]
-        rows = blocks.rows[blocks.starts[s] : blocks.starts[s + 1]]
+    for s in range(first.size - 1):
+        begin, end = first[s], first[s + 1]
+        rows = all_rows[starts[s] : starts[s + 1]]
         width, height = end - begin, end - begin + rows.size
         front = space[: height * (height + 1)].reshape((height, height + 1))
         for i in range(height * (height + 1)):
@@ -213,20 +215,21 @@ def _factor(
                 j = inverse[indices[p]]
                 if begin <= j < end:
                     front[width + i, j - begin] += weights[p]
-        while waiting > 0 and blocks.parent[done[waiting - 1]] == s:
+        while waiting > 0 and parent[done[waiting - 1]] == s:
             waiting -= 1
             c = done[waiting]
-            below = blocks.rows[blocks.starts[c] : blocks.starts[c + 1]]
+            below = all_rows[starts[c] : starts[c + 1]]
             top -= below.size * (below.size + 1)
             for a in range(below.size):
-                i, row = place[below[a]], stack[top + a * (below.size + 1) :]
+                i, row = place[below[a]], top + a * (below.size + 1)
                 for b in range(a if symmetric else 0, below.size):
-                    front[i, place[below[b]]] += row[b]
-                front[i, height] += row[below.size]
-        stuck = _remove(front, width, symmetric, pivots[begin:end])
+                    front[i, place[below[b]]] += stack[row + b]
+                front[i, height] += stack[row + below.size]
+        here = pivots[begin:end]
+        stuck = _remove(front, width, symmetric, here)
         if stuck >= 0 and (stuck < width - 1 or end < n):
             return begin + stuck
-        if blocks.parent[s] >= 0:
+        if parent[s] >= 0:
             for i in range(width, height):
                 for j in range(width, height + 1):
                     stack[top] = front[i, j]
@@ -234,9 +237,9 @@ def _factor(
             done[waiting] = s
             waiting += 1
         if bases.size > 0:
-            panels.keep(front, width, bases[s], symmetric, pivots[begin:end], single_lower, single_upper)
+            panels.keep(front, width, bases[s], symmetric, here, single_lower, single_upper)
         else:
-            _shares(front, width, symmetric, pivots[begin:end], blocks.bases[s], lower, upper)
+            _shares(front, width, symmetric, here, blocks.bases[s], lower, upper)
     return -1
 
 
@@ -271,7 +274,7 @@ def _remove(front: Any, width: Any, symmetric: Any, pivots: Any) -> Any:
     return stuck
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@inner(fastmath={"contract"})
 def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
     """Add the paths through the states low .. high - 1 to all later ones; in strips that stay in the fastest cache."""
     height = front.shape[0]
@@ -315,7 +318,7 @@ def _shares(front: Any, width: Any, symmetric: Any, pivots: Any, at: Any, lower:
             rectangle += 1
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _spread(blocks: Any, shares: Any, out_starts: Any, columns: Any, lower: Any) -> None:
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
     at = 0
@@ -335,7 +338,7 @@ def _spread(blocks: Any, shares: Any, out_starts: Any, columns: Any, lower: Any)
             out_starts[k + 1] = at
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def _tallest(starts: Any) -> Any:
     """Rows of a rectangle, at most."""
     most = np.int64(0)
@@ -344,7 +347,7 @@ def _tallest(starts: Any) -> Any:
     return most
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@entry(fastmath={"contract"})
 def _forward(blocks: Any, shares: Any, b: Any) -> None:
     """b <- (I - L)^{-1} b in place, in the order of elimination: each removed state hands its load on."""
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
@@ -380,7 +383,7 @@ def _forward(blocks: Any, shares: Any, b: Any) -> None:
             b[rows[row + i]] += load[i]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@entry(fastmath={"contract", "reassoc"})
 def _backward(blocks: Any, shares: Any, x: Any, largest: Any) -> None:
     """x <- (I - U)^{-1} x in place: each removed state takes the mean of those it led to.
 

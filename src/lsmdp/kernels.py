@@ -35,7 +35,7 @@ import numpy as np
 from numba import njit
 
 from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen
-from lsmdp.elementary import any_below, exponentials, extremes, logarithms
+from lsmdp.elementary import any_below, entry, exponentials, extremes, inner, logarithms
 from lsmdp.parts import in_parts
 
 Arrays = tuple[Any, Any, Any]
@@ -155,7 +155,7 @@ def sample(P: CSR, u: Floats, states: Ints, uniforms: Floats) -> Ints:
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def enclose(
     c: float, step: float, s: float, surprise: float, temperature: float, entries: float, eps: float
 ) -> tuple[float, float]:
@@ -166,7 +166,7 @@ def enclose(
     return value, error + temperature * entries * (1e-300 / min(s, TINY) * 1e-23)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@entry(nogil=True)
 def _weights(v: Any, low: float, temperature: float, w: Any, first: int, last: int) -> None:
     d, spare = np.empty(ROWS), np.empty((2, ROWS))
     for start in range(first, last, ROWS):
@@ -180,7 +180,7 @@ def _weights(v: Any, low: float, temperature: float, w: Any, first: int, last: i
         exponentials(d[: end - start], w[start:end], spare)
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def logs_of(s: Any, logs: Any, spare: Any) -> None:
     """logs = log s for a whole array of positive numbers."""
     if not any_below(s, NORMAL):
@@ -190,7 +190,7 @@ def logs_of(s: Any, logs: Any, spare: Any) -> None:
             logs[k] = np.log(s[k])
 
 
-@njit(cache=True, error_model="numpy")  # no fused products: what calls it would decide on the bits
+@inner()  # no fused products: what calls it would decide on the bits
 def flat_sums(indptr: Any, indices: Any, data: Any, w: Any, start: Any, size: int, s: Any) -> None:
     """s = (P w)(start + k) for k < size, in the precision of s."""
     ends, zero = indptr[start : start + size + 1], s.dtype.type(0.0)
@@ -211,7 +211,7 @@ def flat_sums(indptr: Any, indices: Any, data: Any, w: Any, start: Any, size: in
         s[k] = total + other
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def block_sums(
     indptr: Any, indices: Any, data: Any, v: Any, w: Any, temperature: float, start: int, size: int, m: Any, s: Any
 ) -> None:
@@ -228,7 +228,7 @@ def block_sums(
         m[k], s[k] = least, total
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def block_bounds(
     ends: Any, c: Any, v: Any, m: Any, s: Any, logs: Any, temperature: float, eps: float, lower: Any, upper: Any
 ) -> tuple[float, float]:
@@ -251,7 +251,7 @@ def block_bounds(
     return (-np.inf, np.inf) if bad else (lo, hi)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@entry(nogil=True)
 def _residual(
     indptr: Any,
     indices: Any,
@@ -307,18 +307,22 @@ def _residual(
     return lo, hi
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
 def evaluate_into(
     indptr: Any, indices: Any, data: Any, c: Any, v: Any, high: float, temperature: float, w: Any, s: Any, logs: Any
 ) -> tuple[float, float]:
-    """``evaluate`` for compiled loops and a v from 0 to ``high``, all rows at once; no bounds where it is not flat."""
+    """``evaluate`` for compiled loops and a v from 0 to ``high``, all rows at once; no bounds where it is not flat.
+
+    v is read-only and so is c: then all of this is compiled already, for Python.
+    """
     if not high <= FLAT * temperature:
         return -np.inf, np.inf
-    _weights(v, 0.0, temperature, w, 0, v.size)
-    return _residual(indptr, indices, data, c, v, 0.0, w, temperature, EPS, w[:0], s, logs, 0, v.size)
+    first: Any = np.int64(0)  # a 0 would be another kind of argument
+    _weights(v, 0.0, temperature, w, first, v.size)
+    return _residual(indptr, indices, data, c, v, 0.0, w, temperature, EPS, w[:0], s, logs, first, v.size)
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _policy_weights(indptr: Any, indices: Any, data: Any, u: Any, w: Any, out: Any) -> None:
     for x in range(u.size):
         s = 0.0
@@ -337,7 +341,7 @@ def _policy_weights(indptr: Any, indices: Any, data: Any, u: Any, w: Any, out: A
             out[p] /= s  # eq:optQ
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _push(indptr: Any, indices: Any, data: Any, u: Any, law: Any, out: Any) -> None:
     for x in range(u.size):
         if law[x] == 0.0:
@@ -353,7 +357,7 @@ def _push(indptr: Any, indices: Any, data: Any, u: Any, law: Any, out: Any) -> N
             out[indices[p]] += share * data[p] * np.exp(m - u[indices[p]])
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _expect(indptr: Any, indices: Any, data: Any, u: Any, f: Any, out: Any) -> None:
     for x in range(u.size):
         m = np.inf
@@ -367,7 +371,7 @@ def _expect(indptr: Any, indices: Any, data: Any, u: Any, f: Any, out: Any) -> N
         out[x] = mean / s
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _control_cost(indptr: Any, indices: Any, data: Any, u: Any, out: Any) -> None:
     for x in range(u.size):
         m = np.inf
@@ -382,7 +386,7 @@ def _control_cost(indptr: Any, indices: Any, data: Any, u: Any, out: Any) -> Non
         out[x] = max(-mean / s - np.log(s), 0.0)
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _sample(indptr: Any, indices: Any, data: Any, u: Any, states: Any, uniforms: Any, out: Any) -> None:
     for i in range(states.size):
         x = states[i]

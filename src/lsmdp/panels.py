@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 
 from lsmdp.dissection import Blocks, Offsets
-from lsmdp.elementary import extremes
+from lsmdp.elementary import entry, extremes, inner
 
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
@@ -37,7 +37,7 @@ def offsets(blocks: Blocks) -> Offsets:
     return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
 def keep(front: Any, width: Any, base: Any, symmetric: Any, pivots: Any, lower: Any, upper: Any) -> None:
     """Write the panels of one block whose states are removed, the shares L left of the diagonal; ``front`` is used up.
 
@@ -46,18 +46,16 @@ def keep(front: Any, width: Any, base: Any, symmetric: Any, pivots: Any, lower: 
     height = front.shape[0]
     for i in range(2, height):
         _through(front[i], front, min(i, width))
-    _write(front, width, base, lower)
-    if symmetric:
-        return
-    for k in range(width - 1, -1, -1):
+    for k in range(-1 if symmetric else width - 1, -1, -1):
         scale = 1.0 / pivots[k]
         for j in range(k + 1, height):
             front[k, j] *= scale
         _back_through(front[k], front, k, width)
-    _write(front[:, :height].T, width, base, upper)
+    for side in range(1 if symmetric else 2):
+        _write(front, side == 1, width, base, upper if side == 1 else lower)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@inner(fastmath={"contract"})
 def _through(row: Any, front: Any, own: Any) -> None:
     """row <- row X for the shares row[:own] of one state; the first rows of front are those of X already."""
     j = 1
@@ -77,7 +75,7 @@ def _through(row: Any, front: Any, own: Any) -> None:
         j += 1
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@inner(fastmath={"contract"})
 def _back_through(row: Any, front: Any, first: Any, own: Any) -> None:
     """The same for the shares row[first + 1 : own] on the other side, where the later rows of front are done."""
     height = front.shape[0]
@@ -97,8 +95,8 @@ def _back_through(row: Any, front: Any, first: Any, own: Any) -> None:
             row[k] += a * p[k]
 
 
-@njit(cache=True, error_model="numpy")
-def _write(X: Any, width: Any, at: Any, out: Any) -> None:
+@inner()
+def _write(X: Any, transposed: bool, width: Any, at: Any, out: Any) -> None:
     """The panels of [X; G], with the ones on the diagonal and the zeros above it."""
     height = X.shape[0]
     for low in range(0, width, 4):
@@ -108,13 +106,13 @@ def _write(X: Any, width: Any, at: Any, out: Any) -> None:
                 column[: k - low] = 0.0
                 column[k - low] = 1.0
                 for i in range(k + 1 - low, height - low):
-                    column[i] = X[low + i, k]
+                    column[i] = X[k, low + i] if transposed else X[low + i, k]
             else:
                 column[:] = 0.0
             at += height - low
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")  # smaller than a call of it
 def _highest(first: Any, starts: Any) -> Any:
     """Rows of [X; G], at most."""
     most = np.int64(0)
@@ -123,7 +121,7 @@ def _highest(first: Any, starts: Any) -> Any:
     return most
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@entry(fastmath={"contract"})
 def forward(blocks: Any, bases: Any, panels: Any, b: Any) -> None:
     """b <- (I - L)^{-1} b in place, in the order of elimination."""
     first, starts, rows, most = blocks.first, blocks.starts, blocks.rows, _highest(blocks.first, blocks.starts)
@@ -150,7 +148,7 @@ def forward(blocks: Any, bases: Any, panels: Any, b: Any) -> None:
             b[rows[row + i]] += out[width + i]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@entry(fastmath={"contract", "reassoc"})
 def backward(blocks: Any, bases: Any, panels: Any, x: Any, largest: Any) -> None:
     """x <- (I - U)^{-1} x in place; all of x is scaled down whenever an entry exceeds ``largest``."""
     first, starts, rows, most = blocks.first, blocks.starts, blocks.rows, _highest(blocks.first, blocks.starts)

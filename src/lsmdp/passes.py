@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 
 from lsmdp.arrays import CSR, Floats, mean, read_only
-from lsmdp.elementary import SERIES, excess, extremes, near_excess
+from lsmdp.elementary import SERIES, entry, excess, extremes, near_excess
 from lsmdp.kernels import ROWS, Flow, flat_sums, logs_of, rows
 from lsmdp.parts import LARGE, PARTS, in_parts
 
@@ -85,7 +85,7 @@ def balanced_law(of: Flow, rho: Floats) -> Floats:
     return np.asarray(law / law.sum())
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@entry(nogil=True)
 def _costs(
     indptr: Any, indices: Any, data: Any, weighted: Any, s: Any, logs: Any, kl: Any, first: int, last: int
 ) -> None:
@@ -97,7 +97,7 @@ def _costs(
             kl[start + k] = max(-sums[k] / s[start + k] - logs[start + k], 0.0)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@entry(nogil=True)
 def _spread(indptr: Any, indices: Any, data: Any, law: Any, s: Any, after: Any, first: int, last: int) -> None:
     for x in range(first, last):
         if law[x] > 0.0:
@@ -106,7 +106,7 @@ def _spread(indptr: Any, indices: Any, data: Any, law: Any, s: Any, after: Any, 
                 after[indices[p]] += share * data[p]
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@entry(nogil=True)
 def _collect(after: Any, w: Any, law: Any, first: int, last: int) -> None:
     """law = w times the sum of the parts."""
     for x in range(first, last):
@@ -116,7 +116,7 @@ def _collect(after: Any, w: Any, law: Any, first: int, last: int) -> None:
         law[x] = total * w[x]
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@entry(nogil=True)
 def _pairs(
     w: Any, v: Any, low: float, other: Any, other_low: float, temperature: float, pairs: Any, first: int, last: int
 ) -> float:
@@ -129,7 +129,7 @@ def _pairs(
     return reach
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@entry(nogil=True)
 def _divergence(
     indptr: Any,
     indices: Any,
@@ -189,7 +189,7 @@ def _weigh(weights: Any, moves: Any, reach: float) -> None:
             weights[p], moves[p] = q * rest, q * abs(y + rest)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@entry(nogil=True)
 def _steep_play(
     indptr: Any, indices: Any, data: Any, u: Any, law: Any, kl: Any, after: Any, first: int, last: int
 ) -> None:
@@ -209,7 +209,7 @@ def _steep_play(
                 after[indices[p]] += share * data[p] * np.exp(m - u[indices[p]])
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@entry(nogil=True)
 def _steep_divergence(
     indptr: Any, indices: Any, data: Any, u: Any, other: Any, kl: Any, first: int, last: int
 ) -> float:

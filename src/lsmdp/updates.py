@@ -17,10 +17,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lsmdp.arrays import CSR, EPS, Floats, read_only
-from lsmdp.elementary import extremes
+from lsmdp.elementary import entry, extremes
 from lsmdp.kernels import ROWS, Flow, block_bounds, block_sums, exponentials_from, exponentials_of, logs_of, rows
 from lsmdp.parts import LARGE, in_parts
 
@@ -75,7 +74,7 @@ def _pass(
     return new, (min(low for low, _ in found), max(high for _, high in found))
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@entry(nogil=True)
 def _first(
     indptr: Any,
     indices: Any,
@@ -129,7 +128,7 @@ def _first(
     return lo, hi, least, most
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@entry(nogil=True)
 def _again(
     indptr: Any,
     indices: Any,
@@ -164,7 +163,7 @@ def _again(
     return least, most
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@entry(nogil=True)
 def _lower(v: Any, low: float, first: int, last: int) -> None:
     part = v[first:last]
     for k in range(part.size):

@@ -27,7 +27,7 @@ from numba import njit
 from lsmdp import kernels
 from lsmdp.arrays import EPS, Floats, Ints, frozen
 from lsmdp.dissection import RUN
-from lsmdp.elementary import exponentials, extremes
+from lsmdp.elementary import entry, exponentials, extremes, inner
 from lsmdp.panels import backward, forward
 from lsmdp.perron.factor import Factor
 from lsmdp.perron.problem import Problem
@@ -102,7 +102,7 @@ def iterate(
     return done, Age(rounds, spent, recent), known
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _rounds(
     P: Any,
     order: Any,
@@ -148,7 +148,7 @@ def _rounds(
     return gaps.size, rounds, spent, recent
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
 def aged(rounds: int, spent: float, recent: float, taken: int, price: float) -> tuple[int, float, float]:
     """The age of a factor after another round of so many steps; that of a new one where it is worn (follow.py)."""
     recent = recent + RECENT * (taken - recent) if rounds > 0 else float(taken)
@@ -156,7 +156,7 @@ def aged(rounds: int, spent: float, recent: float, taken: int, price: float) -> 
     return (0, 0.0, 0.0) if rounds * recent > spent + price else (rounds, spent, recent)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
 def _round(
     P: Any,
     made: Any,
@@ -192,22 +192,17 @@ def _round(
         if judged or steps == 0:  # r has all that was in logs
             for x in range(n):
                 a[x] = 0.0
-        _project(r, pairs, min(steps, PAIRS), shares, d)
-        _load(law, rows, d)
+        known = min(steps, PAIRS)
+        _project(r, pairs, known, shares, law, rows, d)
         forward(blocks, bases, lower, d)
         for x in range(n):
             d[x] /= pivots[x]
         backward(blocks, bases, upper, d, np.inf)
-        low, longest = _add(pairs, min(steps, PAIRS), shares, d)
-        if not longest < np.inf:
-            return -np.inf, np.inf, steps
-        if longest > LONGEST:
-            for x in range(n):
-                d[x] *= LONGEST / longest
-            low *= LONGEST / longest
         if steps == len(pairs) < PAIRS:
             pairs.append(np.empty((2, n), dtype=np.float32))
-        _take(v, T, r, d, pairs[steps % PAIRS])
+        low, longest = _take(v, T, r, pairs, known, steps % PAIRS, shares, d)
+        if not longest < np.inf:
+            return -np.inf, np.inf, steps
         steps += 1
         judged = usual == 1 if steps == 1 else span * (span / last) <= goal
         last = span
@@ -216,7 +211,7 @@ def _round(
             span = _residual(cost, T, logs, r)
         else:
             lo, hi = -np.inf, np.inf
-            _move(z, d, low, min(longest, LONGEST))
+            _move(z, d, low, longest)
             span = _update(P, cost, T, z, a, r, desk)
         if not span <= LOST * best or (judged and hi - lo <= tol):
             break
@@ -227,7 +222,7 @@ def _round(
     return lo, hi, steps
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any, desk: Any) -> tuple[float, float]:
     """Bounds on r = Bv - v, rounding included; v <- v - min v, z and log(Pz / z) on the way.
 
@@ -265,7 +260,7 @@ def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any, desk: Any) ->
     return lower - error, upper + error
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@inner(fastmath={"contract"})
 def _sums(P: Any, z: Any, start: int, s: Any) -> None:
     """s = (Pz)(start + k) for all k; the terms of a row four by four, which do not wait for each other."""
     indptr, indices, data, turn, _ = P
@@ -284,7 +279,7 @@ def _sums(P: Any, z: Any, start: int, s: Any) -> None:
         s[turn[k]] = total
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def _residual(cost: Any, T: float, logs: Any, r: Any) -> float:
     """r = c / T - logs less its mean; its span."""
     scale = 1.0 / T
@@ -293,7 +288,7 @@ def _residual(cost: Any, T: float, logs: Any, r: Any) -> float:
     return _centre(r)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc"})
+@inner(fastmath={"reassoc"})
 def _total(x: Any) -> float:
     total = 0.0
     for i in range(x.size):
@@ -301,7 +296,7 @@ def _total(x: Any) -> float:
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def _centre(r: Any) -> float:
     mean = _total(r) / r.size
     for x in range(r.size):
@@ -310,7 +305,7 @@ def _centre(r: Any) -> float:
     return float(high - low)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@inner(fastmath={"contract"})
 def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any, desk: Any) -> float:
     """r for the new z, and its span. Where a is the Pz / z before (not 0), r changes by log(new / a)."""
     s, logs, spare, scale = desk[0], desk[1], desk[2:], 1.0 / T
@@ -337,9 +332,9 @@ def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any, desk: Any) -> f
     return _centre(r)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _project(r: Any, pairs: Any, known: int, shares: Any, d: Any) -> None:
-    """d = r lowered along the pairs."""
+@inner(fastmath={"contract", "reassoc"})
+def _project(r: Any, pairs: Any, known: int, shares: Any, law: Any, rows: Any, d: Any) -> None:
+    """d = rows (r - mean), r lowered along the pairs and the mean under the law; no rows: all are 1."""
     for x in range(r.size):
         d[x] = r[x]
     for j in range(known):
@@ -349,11 +344,6 @@ def _project(r: Any, pairs: Any, known: int, shares: Any, d: Any) -> None:
         for x in range(r.size):
             d[x] -= share * one[x]
         shares[j] = share
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def _load(law: Any, rows: Any, d: Any) -> None:
-    """d <- rows (d - mean), the mean under the law; no rows: all are 1."""
     mean = 0.0
     for x in range(d.size):
         mean += law[x] * d[x]
@@ -363,27 +353,32 @@ def _load(law: Any, rows: Any, d: Any) -> None:
         d[x] *= rows[x]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _add(pairs: Any, known: int, shares: Any, d: Any) -> tuple[float, float]:
-    """d <- d - the moves of the pairs; its least entry, and the largest in modulus."""
+@inner(fastmath={"contract"})
+def _take(v: Any, T: float, r: Any, pairs: Any, known: int, at: int, shares: Any, d: Any) -> tuple[float, float]:
+    """v <- v + T d, d less the moves of the pairs and not too long, and half of a pair; what ``_move`` asks of d.
+
+    That is its least entry, and the largest in modulus. Nothing moves where that is infinite.
+    """
     for j in range(known):
         one, share = pairs[j][0], shares[j]
         for x in range(d.size):
             d[x] -= share * one[x]
     low, high = extremes(d)
-    return low, max(-low, high) if abs(_total(d)) < np.inf else np.inf  # which a nan shows in
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _take(v: Any, T: float, r: Any, d: Any, pair: Any) -> None:
-    """v <- v + T d, and half of a pair."""
-    move, change = pair[0], pair[1]
+    longest = max(-low, high)
+    if not abs(_total(d)) + longest < np.inf:  # which a nan shows in
+        return low, np.inf
+    if longest > LONGEST:
+        for x in range(d.size):
+            d[x] *= LONGEST / longest
+        low, longest = low * (LONGEST / longest), LONGEST
+    move, change = pairs[at][0], pairs[at][1]
     for x in range(d.size):
         move[x], change[x] = d[x], -r[x]
         v[x] += T * d[x]
+    return low, longest
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@inner(fastmath={"contract", "reassoc"})
 def _remember(r: Any, pairs: Any, steps: int) -> None:
     """Complete the pair of the last step: R is -r before it, and becomes the change, orthogonal to the others."""
     at = (steps - 1) % PAIRS
@@ -408,7 +403,7 @@ def _remember(r: Any, pairs: Any, steps: int) -> None:
         move[x] *= scale
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@inner(fastmath={"contract"})
 def _move(z: Any, d: Any, low: float, longest: float) -> None:
     """z <- z e^{-d} up to a factor, d is used up; eight terms of the series are exact to rounding up to 0.03."""
     if longest > 0.03:

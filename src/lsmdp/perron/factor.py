@@ -12,11 +12,11 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
-from numba import njit
 
 from lsmdp import kernels
 from lsmdp.arrays import CSR, Floats, read_only
 from lsmdp.dissection import RUN, Blocks, Plan
+from lsmdp.elementary import entry
 from lsmdp.elimination import Elimination, eliminate, pinned
 from lsmdp.errors import ConvergenceError
 from lsmdp.perron.problem import Problem
@@ -132,7 +132,7 @@ def _longest(P: CSR) -> int:
     return int(np.diff(P.indptr).max())
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _permute(
     indptr: Any, indices: Any, data: Any, order: Any, inverse: Any, turn: Any, starts: Any, columns: Any, numbers: Any
 ) -> None:
@@ -145,7 +145,7 @@ def _permute(
         starts[k + 1] = at
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _flow(indptr: Any, indices: Any, data: Any, rho: Any, z: Any, flow: Any, law: Any) -> float:
     """rho(x) P(x,y) z(x) z(y), its row sums, and their sum."""
     total = 0.0

@@ -23,10 +23,10 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from numba import njit
 
 from lsmdp import kernels
 from lsmdp.arrays import CSR, EPS, Floats, frozen
+from lsmdp.elementary import entry
 from lsmdp.perron.problem import Attempt, Problem, exhausted
 
 REACH = 1e6  # longest step in v that keeps ten digits of what is local
@@ -101,7 +101,7 @@ def lower_to_paths(PT: CSR, log_P: Floats, c: Floats, lambda_low: float, v: Floa
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _lower_to_paths(
     indptr: Any, indices: Any, log_P: Any, c: Any, lambda_low: float, ascending: Any, v: Any, work: Any
 ) -> None:

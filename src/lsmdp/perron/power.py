@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lsmdp import kernels
 from lsmdp.arrays import Floats
+from lsmdp.elementary import entry, inner
 from lsmdp.perron.problem import Attempt, Problem, exhausted
 
 PLAIN_SPAN = 150.0  # up to this span of v and of c, z = e^{-v} itself is a safe representation (65 decades)
@@ -102,7 +102,7 @@ def power_walk(arrays: kernels.Arrays, g: Floats, z: Floats, target: float, max_
     return Walk(*_power_walk(*arrays, g, z, spare, second, target, max_steps, averaging, BLOCK, SMALLEST))
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def _power_step(
     indptr: Any, indices: Any, data: Any, g: Any, z: Any, scale: float, out: Any
 ) -> tuple[float, float, float]:
@@ -121,7 +121,7 @@ def _power_step(
     return lo, hi, smallest
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _power_walk(
     indptr: Any,
     indices: Any,

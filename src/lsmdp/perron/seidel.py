@@ -38,7 +38,7 @@ from numba import njit
 
 from lsmdp import kernels
 from lsmdp.arrays import Floats, frozen, read_only
-from lsmdp.elementary import extremes
+from lsmdp.elementary import entry, extremes, inner
 from lsmdp.model import LMDP
 from lsmdp.parts import LARGE
 from lsmdp.policy import flow_of, keep_flow
@@ -104,17 +104,16 @@ def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
 def _attempt(
     lmdp: LMDP, c: Floats, flow: kernels.Flow, goal: float, limit: int
 ) -> tuple[kernels.Flow, float, float, float, int, float]:
-    """The next v, as a flow, with its bounds for c; and what ``_sweeps`` says of it."""
+    """The next v, as a flow, with its bounds for c; and what ``_certified`` says of it."""
     arrays, single = _kept(lmdp)
-    n, T, v = lmdp.n, flow.temperature, np.empty(lmdp.n)
-    given: tuple[Any, ...] = (T, c, flow.v, flow.w, flow.s, flow.logs, flow.low, *single, goal, limit)
-    if arrays[1].size < LARGE:  # all in one call
-        w, s, logs = np.empty(n), np.empty(n), np.empty(n)
-        lo, hi, wide, steps, rate = _certified(*arrays, v, w, s, logs, *given)
-        return kernels.Flow(read_only(v), T, 0.0, w, s, logs), lo, hi, wide, steps, rate
-    _, wide, steps, rate = _sweeps(v, *given)
-    flow, lo, hi = kernels.evaluate(lmdp.P, c, read_only(v), T)
-    return flow, lo, hi, wide, steps, rate
+    T, v, room = flow.temperature, np.empty(lmdp.n), lmdp.n if arrays[1].size < LARGE else 0
+    w, s, logs = np.empty(room), np.empty(room), np.empty(room)
+    found = kernels.Flow(frozen(v), T, 0.0, w, s, logs)
+    given = (T, c, flow.v, flow.w, flow.s, flow.logs, flow.low, *single, goal, limit)
+    lo, hi, wide, steps, rate = _certified(v, *given, *arrays, found.v, w, s, logs)
+    if room == 0:  # by threads
+        found, lo, hi = kernels.evaluate(lmdp.P, c, found.v, T)
+    return found, lo, hi, wide, steps, rate
 
 
 def _kept(lmdp: LMDP) -> tuple[kernels.Arrays, tuple[Any, Any, Any, Any]]:
@@ -132,18 +131,8 @@ def _kept(lmdp: LMDP) -> tuple[kernels.Arrays, tuple[Any, Any, Any, Any]]:
     return kept
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _certified(
-    indptr: Any, indices: Any, data: Any, u: Any, w: Any, s: Any, logs: Any, temperature: float, c: Any, *given: Any
-) -> tuple[float, float, float, int, float]:
-    """Sweeps for u, then the bounds that it proves for c, with w, s and logs; and what ``_sweeps`` says of it."""
-    high, wide, steps, rate = _sweeps(u, temperature, c, *given)
-    lo, hi = kernels.evaluate_into(indptr, indices, data, c, u, high, temperature, w, s, logs)
-    return lo, hi, wide, steps, rate
-
-
-@njit(cache=True, error_model="numpy")
-def _sweeps(
     u: Any,
     temperature: float,
     c: Any,
@@ -158,13 +147,23 @@ def _sweeps(
     diagonal: Any,
     goal: float,
     limit: int,
-) -> tuple[float, float, int, float]:
-    """u = v + d from 0; its span, the gap that is expected of it, the sweeps, and the contraction of the last one."""
-    n = v.size
+    P_indptr: Any,
+    P_indices: Any,
+    P_data: Any,
+    found: Any,
+    found_w: Any,
+    found_s: Any,
+    found_logs: Any,
+) -> tuple[float, float, float, int, float]:
+    """u = v + d from 0: bounds, the gap that was expected of it, the sweeps, and the contraction of the last one.
+
+    ``found`` is u, read-only; if there is room, w, s and logs are found with the bounds that u proves for c.
+    """
+    n, lo, hi = v.size, -np.inf, np.inf
     r, gain, pull = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
     x, e = np.empty_like(r), np.empty_like(r)
     if not _prepare(diagonal, c, v, w, s, logs, temperature, low, u, r, gain, pull, x):
-        return np.inf, np.inf, 0, 1.0
+        return lo, hi, np.inf, 0, 1.0
     span, size = _extent(r)
     first, rate, shift, steps, stalled, at_split, look = size, 1.0, 0.0, 0, 0, np.inf, False
     sure = SURE if n >= WINDOWS * WINDOW else 1.0
@@ -189,10 +188,15 @@ def _sweeps(
         shift += total / n / 2
         rate = max(size / before, HASTE) if stalled >= 0 else 1.0
         stalled = stalled + 1 if stalled < 0 or rate > STALLED else 0
-    return _added(x, w, temperature, u), span * rate, steps, rate
+    high = _added(x, w, temperature, u)
+    if found_w.size > 0:
+        lo, hi = kernels.evaluate_into(
+            P_indptr, P_indices, P_data, c, found, high, temperature, found_w, found_s, found_logs
+        )
+    return lo, hi, span * rate, steps, rate
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@inner(fastmath={"contract", "reassoc"})
 def _prepare(
     diagonal: Any,
     c: Any,
@@ -229,7 +233,7 @@ def _prepare(
     return steep == 0
 
 
-@njit(cache=True, error_model="numpy")
+@inner()
 def _added(x: Any, w: Any, temperature: float, u: Any) -> float:
     """u += x / w, then from 0, then in units of the cost; its span."""
     for i in range(u.size):
@@ -240,7 +244,7 @@ def _added(x: Any, w: Any, temperature: float, u: Any) -> float:
     return (most - least) * temperature
 
 
-@njit(cache=True, error_model="numpy", fastmath=True)
+@inner(fastmath=True)
 def _move(r: Any, shift: Any, gain: Any, pull: Any, s: Any, x: Any, e: Any) -> tuple[Any, Any]:
     """The new x of a few states, and the residual e that it removes; the sums of e and of its squares."""
     total, squares = np.float32(0.0), np.float32(0.0)
@@ -253,7 +257,7 @@ def _move(r: Any, shift: Any, gain: Any, pull: Any, s: Any, x: Any, e: Any) -> t
     return total, squares
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def _sweep(
     indptr: Any,
     indices: Any,
@@ -295,7 +299,7 @@ def _sweep(
     return n, total, squares, float(most - least)
 
 
-@njit(cache=True, error_model="numpy", fastmath=True)
+@inner(fastmath=True)
 def _extremes(e: Any) -> tuple[Any, Any]:
     """min and max."""
     least, most = np.float32(np.inf), np.float32(-np.inf)
@@ -305,7 +309,7 @@ def _extremes(e: Any) -> tuple[Any, Any]:
     return least, most
 
 
-@njit(cache=True, error_model="numpy", fastmath=True)
+@inner(fastmath=True)
 def _extent(e: Any) -> tuple[float, float]:
     """max - min, and the root of the mean square."""
     squares = np.float32(0.0)
