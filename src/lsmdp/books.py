@@ -7,9 +7,14 @@ For each round, with Q = Q_v the policy played and Q' that of the next round (ga
     mu.KL(Q || Q'), |Q - Q'|_1      one pass over P for the second, see below.
 
 **The divergence.** Q'/Q = e^{delta(z) - eta(x)}, where delta = d - d' = log(w'/w) and eta = log(s'/s), that is
-e^eta = sum_z Q(x, z) e^{delta(z)}. With a = e^delta - 1 and m = e^eta - 1, |Q - Q'|_1 = sum_z P(x, z) |w(z) a(z) -
-w(z) m(x)| / s'(x); and with G(y) = e^y - 1 - y the first-order parts of KL(Q || Q')(x) = sum_z Q(x, z) G(delta(z)) -
-G(eta(x)) are gone. Its mean at mu = mu Q takes no pass at all, fast or slow as the chain may be:
+e^eta = sum_z Q(x, z) e^{delta(z)}. With a = e^delta - 1 and m = e^eta - 1, |Q - Q'|_1 = sum_z P(x, z) w(z)
+|a(z) - m(x)| / s'(x), of which one half is where a > m and the other where a < m. The m(x) are means of a, and close to
+each other on chains that mix: all z with a(z) >= h = max m are on the upper side whatever x is, and they give
+sum_z P w (a - h) + (h - m) sum_z P w, without a subtraction in a sum; those with a(z) <= min m give nothing there. So
+the pass reads half of P, on the side with fewer of them, and compares a with m in between only.
+
+With G(y) = e^y - 1 - y the first-order parts of KL(Q || Q')(x) = sum_z Q(x, z) G(delta(z)) - G(eta(x)) are gone. Its
+mean at mu = mu Q takes no pass at all, fast or slow as the chain may be:
 
     mu.KL(Q || Q') = mu.G(delta) - mu.G(eta).
 
@@ -31,7 +36,7 @@ from numba import njit
 from lsmdp.arrays import Floats
 from lsmdp.elementary import SERIES, excess, extremes, logarithms, near_excess
 from lsmdp.equilibrium import INVERSION, Equilibrium, approach, balance, mean, push, reduce, remember, renew
-from lsmdp.small import UNSEEN, Square, given, look, pad, shorten, times
+from lsmdp.small import UNKNOWN, Square, given, look, pad, shorten, times
 
 KEPT = 1 / 64  # of A^2, to be left of mu.G(delta) - mu.G(eta)
 
@@ -57,23 +62,23 @@ def account(
     costs: Floats,
     law: Floats,
     rest: Equilibrium,
-    looks: Floats = UNSEEN,
+    sums: Floats = UNKNOWN,
 ) -> Books:
     """The books of the rounds t, t + 1, ... with these costs.
 
     Row k of ``values`` is what is played in round t + k; the last row is for the round after. ``law`` is that of the
-    state before round t and ``rest`` belongs to an earlier policy; ``looks`` are those of the values, where somebody
-    has looked already. Ends early, with ``done`` < the number of rounds, before a round whose values span too much for
+    state before round t and ``rest`` belongs to an earlier policy; ``sums`` are the s of the values, where they are
+    known (small.py). Ends early, with ``done`` < the number of rounds, before a round whose values span too much for
     one scale.
     """
     rounds, n = costs.shape
-    values, costs, looks = given(values), given(costs), given(looks)
+    values, costs, sums = given(values), given(costs), given(sums)
     columns = np.empty((5, rounds))
     law, kl = law.copy(), np.empty(n)
     mu, anchor, anchored, inverse = (array.copy() for array in rest[:4])
     P = square.rows, square.columns, square.least, square.balanced
     kept = mu, anchor, anchored, inverse
-    done, K, debt = _account(*P, temperature, t, values, costs, looks, law, *kept, rest.K, rest.debt, kl, columns)
+    done, K, debt = _account(*P, temperature, t, values, costs, sums, law, *kept, rest.K, rest.debt, kl, columns)
     return Books(done, columns, law, Equilibrium(*kept, K, debt), kl)
 
 
@@ -87,7 +92,7 @@ def _account(
     t: int,
     values: Any,
     costs: Any,
-    looks: Any,
+    sums: Any,
     law: Any,
     mu: Any,
     anchor: Any,
@@ -119,12 +124,12 @@ def _account(
         remember(w, s, old)
         for x in range(n):
             old[3, x] = anchored[x]
-    if not _see(columns, temperature, values, looks, 0, v, d, w, s, logs, per):
+    if not _see(columns, temperature, values, sums, 0, v, d, w, s, logs, per):
         return 0, K, debt
     for k in range(rounds):
         moves = _differ(values, k)
         if moves and not _see(
-            columns, temperature, values, looks, k + 1, v, next_d, next_w, next_s, next_logs, next_per
+            columns, temperature, values, sums, k + 1, v, next_d, next_w, next_s, next_logs, next_per
         ):
             return _left(p, pi, law, mu, k, K, debt)
         found = False
@@ -179,12 +184,12 @@ def _account(
     return _left(p, pi, law, mu, rounds, K, debt)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _see(
     columns: Any,
     temperature: float,
     values: Any,
-    looks: Any,
+    sums: Any,
     k: int,
     v: Any,
     d: Any,
@@ -194,20 +199,21 @@ def _see(
     per: Any,
 ) -> bool:
     """d, w, s, log s and 1/s of row k of the values; False where it is not flat."""
-    if looks.size > 0:
+    for x in range(values.shape[1]):
+        v[x] = values[k, x]
+    for x in range(values.shape[1], v.size):
+        v[x] = values[k, 0]
+    if sums.size > 0:
         for x in range(v.size):
-            d[x], w[x], s[x], logs[x] = looks[k, 0, x], looks[k, 1, x], looks[k, 2, x], looks[k, 3, x]
-    else:
-        for x in range(v.size):
-            v[x] = values[k, x if x < values.shape[1] else 0]
-        if look(columns, temperature, v, d, w, s, logs)[1] == np.inf:
-            return False
+            s[x] = sums[k, x]
+    if look(columns, temperature, v, d, w, s, logs, sums.size > 0)[1] == np.inf:
+        return False
     for x in range(v.size):
         per[x] = 1.0 / s[x]
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _differ(values: Any, k: int) -> bool:
     """Whether row k + 1 is another one than row k."""
     count = 0
@@ -216,7 +222,7 @@ def _differ(values: Any, k: int) -> bool:
     return count > 0
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, forceinline=True)
 def _costs(costs: Any, k: int, d: Any, logs: Any, p: Any, after: Any, mu: Any) -> tuple[float, float, float, float]:
     """p.c and p.KL(Q || P), and the same for mu = mu Q."""
     state, control, ideal_state, ideal_control = 0.0, 0.0, 0.0, 0.0
@@ -238,7 +244,7 @@ def _surprises(columns: Any, d: Any, w: Any, s: Any, logs: Any, weighted: Any, s
         kl[x] = max(-sums[x] / s[x] - logs[x], 0.0)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _left(p: Any, pi: Any, law: Any, mu: Any, done: int, K: float, debt: int) -> tuple[int, float, int]:
     """What the next rounds begin with."""
     for x in range(law.size):
@@ -246,7 +252,7 @@ def _left(p: Any, pi: Any, law: Any, mu: Any, done: int, K: float, debt: int) ->
     return done, K, debt
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, forceinline=True)
 def _at_rest(mu: Any, delta: Any, eta: Any, low: float, high: float) -> float:
     """mu.G(delta) - mu.G(eta), or -1 where too little is left of it."""
     middle, A, step = (low + high) / 2, (high - low) / 2, 0.0
@@ -255,7 +261,7 @@ def _at_rest(mu: Any, delta: Any, eta: Any, low: float, high: float) -> float:
     return step if step >= KEPT * A * A else -1.0
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, forceinline=True)
 def _changes(columns: Any, w: Any, a: Any, m: Any, far: Any, near: Any, weight: Any, change: Any) -> None:
     """change = sum_z P w |a - m|, on the side of m with fewer states, four of them at a time."""
     n, padded = columns.shape
@@ -274,40 +280,26 @@ def _changes(columns: Any, w: Any, a: Any, m: Any, far: Any, near: Any, weight: 
         m[x] *= side
         weight[x], change[x] = 0.0, 0.0
     for k in range(0, fars, 4):
-        c0, c1, c2, c3 = columns[far[k]], columns[far[k + 1]], columns[far[k + 2]], columns[far[k + 3]]
-        w0, w1, w2, w3 = (
-            w[far[k]],
-            _up_to(w, far, k + 1, fars),
-            _up_to(w, far, k + 2, fars),
-            _up_to(w, far, k + 3, fars),
-        )
-        a0, a1, a2, a3 = side * a[far[k]], side * a[far[k + 1]], side * a[far[k + 2]], side * a[far[k + 3]]
-        a0, a1, a2, a3 = w0 * (a0 - edge), w1 * (a1 - edge), w2 * (a2 - edge), w3 * (a3 - edge)
+        z0, z1, z2, z3 = far[k], far[k + 1], far[k + 2], far[k + 3]
+        w0, w1, w2, w3 = w[z0], w[z1] * (k + 1 < fars), w[z2] * (k + 2 < fars), w[z3] * (k + 3 < fars)
+        a0, a1, a2, a3 = side * a[z0] - edge, side * a[z1] - edge, side * a[z2] - edge, side * a[z3] - edge
+        a0, a1, a2, a3 = w0 * a0, w1 * a1, w2 * a2, w3 * a3
         for x in range(padded):
-            weight[x] += (c0[x] * w0 + c1[x] * w1) + (c2[x] * w2 + c3[x] * w3)
-            change[x] += (c0[x] * a0 + c1[x] * a1) + (c2[x] * a2 + c3[x] * a3)
+            c0, c1, c2, c3 = columns[z0, x], columns[z1, x], columns[z2, x], columns[z3, x]
+            weight[x] += (c0 * w0 + c1 * w1) + (c2 * w2 + c3 * w3)
+            change[x] += (c0 * a0 + c1 * a1) + (c2 * a2 + c3 * a3)
     for x in range(padded):
         change[x] += weight[x] * (edge - m[x])
     for k in range(0, nears, 4):
-        c0, c1, c2, c3 = columns[near[k]], columns[near[k + 1]], columns[near[k + 2]], columns[near[k + 3]]
-        w0, w1, w2, w3 = (
-            w[near[k]],
-            _up_to(w, near, k + 1, nears),
-            _up_to(w, near, k + 2, nears),
-            _up_to(w, near, k + 3, nears),
-        )
-        a0, a1, a2, a3 = side * a[near[k]], side * a[near[k + 1]], side * a[near[k + 2]], side * a[near[k + 3]]
-        a0, a1, a2, a3 = w0 * a0, w1 * a1, w2 * a2, w3 * a3
+        z0, z1, z2, z3 = near[k], near[k + 1], near[k + 2], near[k + 3]
+        w0, w1, w2, w3 = w[z0], w[z1] * (k + 1 < nears), w[z2] * (k + 2 < nears), w[z3] * (k + 3 < nears)
+        a0, a1, a2, a3 = w0 * side * a[z0], w1 * side * a[z1], w2 * side * a[z2], w3 * side * a[z3]
         for x in range(padded):
-            here = c0[x] * max(a0 - w0 * m[x], 0.0) + c1[x] * max(a1 - w1 * m[x], 0.0)
-            change[x] += here + (c2[x] * max(a2 - w2 * m[x], 0.0) + c3[x] * max(a3 - w3 * m[x], 0.0))
+            c0, c1, c2, c3 = columns[z0, x], columns[z1, x], columns[z2, x], columns[z3, x]
+            here = c0 * max(a0 - w0 * m[x], 0.0) + c1 * max(a1 - w1 * m[x], 0.0)
+            change[x] += here + (c2 * max(a2 - w2 * m[x], 0.0) + c3 * max(a3 - w3 * m[x], 0.0))
     for x in range(padded):
         change[x] *= 2.0
-
-
-@njit(cache=True, error_model="numpy")
-def _up_to(w: Any, indices: Any, k: int, count: int) -> float:
-    return w[indices[k]] if k < count else 0.0
 
 
 @njit(cache=True, error_model="numpy")

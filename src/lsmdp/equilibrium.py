@@ -19,6 +19,11 @@ evaluated, within (n + 16) eps K / 2 for sums that are taken four at a time; an 
 both is not used, nor is one whose s_o / s varies by more than a factor of 2. The last quarter of LAW_GOAL is for delta,
 y and mu_o, which are known to some eps.
 
+All steps after the first are taken for what y moves by, e <- -(e delta) Z. Where n 2^-24 (4 K q c) is at most a quarter
+of LAW_GOAL likewise, with c what the first one moved y by, Z is read in single precision for them, half as many bytes:
+a product is off by at most n 2^-24 K q |e|_1, the |e|_1 sum up to at most 2 c, and what is lost counts once more in
+each later step, at most twice in all.
+
 Without an anchor, but where some states can be reached from everywhere, b = sum_y min_x Q(x, y) > 0, mu -> mu Q
 contracts l1 distances by 1 - b: then mu <- mu Q, and |mu - mu*|_1 <= |mu Q - mu|_1 / b, where b >= sum_y min_x P(x, y)
 w(y) / max s. Otherwise, and where STEPS did not do, mu comes from state reduction (Grassmann, Taksar and Heyman): n^3/3
@@ -70,7 +75,7 @@ class Equilibrium(NamedTuple):
         return cls(np.full(n, 1.0 / n), np.zeros(n), np.zeros(n), np.zeros((n, padded)), np.inf, INVERSION * n)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, forceinline=True)
 def mean(law: Any, f: Any) -> float:
     """The sum of law * f, in an order of its own."""
     found = 0.0
@@ -79,7 +84,7 @@ def mean(law: Any, f: Any) -> float:
     return found
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _absolute(x: Any) -> float:
     """The sum of the absolute values."""
     found = 0.0
@@ -88,7 +93,7 @@ def _absolute(x: Any) -> float:
     return found
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def push(rows: Any, w: Any, per: Any, law: Any, share: Any, after: Any) -> None:
     """after = law Q, divided by its sum."""
     for x in range(law.size):
@@ -99,7 +104,7 @@ def push(rows: Any, w: Any, per: Any, law: Any, share: Any, after: Any) -> None:
         after[x] *= scale
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, forceinline=True)
 def _weighted(x: Any, weights: Any) -> float:
     """x *= weights, and its sum."""
     found = 0.0
@@ -109,7 +114,7 @@ def _weighted(x: Any, weights: Any) -> float:
     return found
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def balance(balanced: Any, w: Any, s: Any, mu: Any) -> bool:
     """The stationary law of a policy of a reversible P; False where floats lose it."""
     total = 0.0
@@ -121,7 +126,7 @@ def balance(balanced: Any, w: Any, s: Any, mu: Any) -> bool:
     return total > LEAST_PIVOT
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def approach(
     rows: Any,
     least: Any,
@@ -186,7 +191,7 @@ def approach(
     return False, n // 4
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _compared(
     w: Any, s: Any, per: Any, mu: Any, anchor: Any, y: Any, share: Any
 ) -> tuple[float, float, float, float, float]:
@@ -202,7 +207,7 @@ def _compared(
     return low, high, least, most, _weighted(y, share)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, forceinline=True)
 def _move(y: Any, move: Any, anchor: Any, share: Any) -> float:
     """y += move; share = -move delta, which leads to the next one; the l1 norm of this one."""
     moved = 0.0

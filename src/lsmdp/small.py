@@ -22,10 +22,14 @@ multiplications against 2 n^2 of a step, so n/2 of them. That is at most twice t
 as many bytes, where that hardly matters: with K = max_x sum_y |A^{-1}(x, y)| and r less a constant, d is off by at most
 2^-24 n K of the gap and Bv - v by twice that, which is 1/64 where n K <= SINGLE. Where chains are slower, steps are
 taken in double precision. A certificate takes the largest of the rounding errors of kernels.py for all states, which
-is that of the largest |log s|, v and r in one: s > e^-FLAT - eps.
+is that of the largest |log s|, v and r in one: s > e^-FLAT - eps, and |log s| <= max d = span v / T.
 
 Sums of n terms are taken four at a time, and zeros add nothing: the enclosure of kernels.py holds for any order.
 Arrays are padded to a multiple of 8 columns, so that the loops over them have no remainder.
+
+**Compiled loops.** What a round does to n = 50 numbers takes tens of nanoseconds, and to count a reference to an array
+takes seven: a view of an array counts one, and so does each argument of a function that calls another one. So what a
+round calls is ``forceinline``, and no round takes a row of an array by itself: loops say ``costs[t, x]``.
 """
 
 from __future__ import annotations
@@ -45,7 +49,7 @@ LANES = 8
 LEAST = 1e-44  # s of a flat v is larger
 SINGLE = 2.0**17  # n K up to which steps are taken in single precision
 REINVERSIONS = 8  # in one round, before it is left to the general solver
-UNSEEN = np.empty((0, 4, 0))  # in place of looks, where nobody has looked
+UNKNOWN = np.empty((0, 0))  # in place of sums that nobody has taken yet
 
 
 class Square(NamedTuple):
@@ -86,8 +90,8 @@ def width(n: int) -> int:
 class Leads(NamedTuple):
     """The leaders of consecutive costs: values, bounds and steps for the first ``done``, and what is kept.
 
-    Row 0 of ``v`` is where they began, so that the leader of row k of the costs is in row k + 1. The rows of ``looks``
-    are what a certificate had to find out about them (:func:`look`): d, w, s and log s, padded.
+    Row 0 of ``v`` is where they began, so that the leader of row k of the costs is in row k + 1. Each row of ``sums``
+    is the s of its certificate (:func:`look`), padded.
     """
 
     done: int
@@ -97,7 +101,7 @@ class Leads(NamedTuple):
     steps: Ints
     inverse: Floats
     debt: int
-    looks: Floats
+    sums: Floats
 
 
 def lead_all(
@@ -111,11 +115,11 @@ def lead_all(
     rounds, n = costs.shape
     costs, tols, v = given(costs), given(tols), given(v)
     values, lo, hi, steps = np.empty((rounds + 1, n)), np.empty(rounds), np.empty(rounds), np.empty(rounds, np.int64)
-    kept, values[0], looks = inverse.copy(), v, np.empty((rounds + 1, 4, square.columns.shape[1]))
+    kept, values[0], sums = inverse.copy(), v, np.empty((rounds + 1, square.columns.shape[1]))
     done, renewed, debt = _lead_all(
-        square.columns, square.entries, temperature, costs, tols, v, kept, debt, values[1:], lo, hi, steps, looks
+        square.columns, square.entries, temperature, costs, tols, v, kept, debt, values[1:], lo, hi, steps, sums
     )
-    return Leads(done, values, lo, hi, steps, kept if renewed else inverse, debt, looks)
+    return Leads(done, values, lo, hi, steps, kept if renewed else inverse, debt, sums)
 
 
 def track_all(
@@ -150,7 +154,7 @@ def given(array: Floats) -> Floats:
     return frozen(np.ascontiguousarray(array))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def times(columns: Any, x: Any, out: Any) -> None:
     """out = sum_y columns[y] x[y]."""
     n = out.size
@@ -167,9 +171,11 @@ def times(columns: Any, x: Any, out: Any) -> None:
             out[i] += columns[y, i] * x[y]
 
 
-@njit(cache=True, error_model="numpy")
-def look(columns: Any, temperature: float, v: Any, d: Any, w: Any, s: Any, logs: Any) -> tuple[float, float]:
-    """d = (v - min v)/T, w = e^{-d}, s = P w and log s of a padded v; min v and its span.
+@njit(cache=True, error_model="numpy", forceinline=True)
+def look(
+    columns: Any, temperature: float, v: Any, d: Any, w: Any, s: Any, logs: Any, known: bool = False
+) -> tuple[float, float]:
+    """d = (v - min v)/T, w = e^{-d}, s = P w unless it is known, and log s of a padded v; min v and its span.
 
     A v that is not flat, that is, for which one scale does not serve all states, spans infinitely much.
     """
@@ -182,14 +188,15 @@ def look(columns: Any, temperature: float, v: Any, d: Any, w: Any, s: Any, logs:
         for x in range(v.size):
             d[x] /= temperature
     exponentials(d, w)
-    times(columns, w, s)
-    for x in range(columns.shape[0], v.size):
-        s[x] = s[0]
+    if not known:
+        times(columns, w, s)
+        for x in range(columns.shape[0], v.size):
+            s[x] = s[0]
     logarithms(s, logs)
     return low, high - low
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def pad(x: Any, out: Any) -> None:
     """out = x, and x[0] behind it."""
     for i in range(x.size):
@@ -212,7 +219,7 @@ def _lead_all(
     los: Any,
     his: Any,
     steps: Any,
-    looks: Any,
+    sums: Any,
 ) -> tuple[int, bool, int]:
     rounds, n = costs.shape
     padded, most = columns.shape[1], extremes(entries)[1]
@@ -224,8 +231,7 @@ def _lead_all(
     if span == np.inf:
         return 0, renewed, debt
     for x in range(padded):
-        v[x], f[x] = raw[x] - low, -(raw[x] - low) - temperature * logs[x]
-    _keep(d, w, s, logs, looks, 0)
+        v[x], f[x], sums[0, x] = raw[x] - low, -(raw[x] - low) - temperature * logs[x], s[x]
     for t in range(rounds):
         taken, inversions, fresh, before = 0, 0, False, np.nan
         while True:
@@ -274,15 +280,10 @@ def _lead_all(
             single, renewed, debt = shorten(inverse, short), True, 0
         for x in range(n):
             values[t, x] = v[x]
-        _keep(d, w, s, logs, looks, t + 1)
+        for x in range(padded):
+            sums[t + 1, x] = s[x]
         los[t], his[t], steps[t] = lo, hi, taken
     return rounds, renewed, debt
-
-
-@njit(cache=True, error_model="numpy")
-def _keep(d: Any, w: Any, s: Any, logs: Any, looks: Any, k: int) -> None:
-    for x in range(d.size):
-        looks[k, 0, x], looks[k, 1, x], looks[k, 2, x], looks[k, 3, x] = d[x], w[x], s[x], logs[x]
 
 
 @njit(cache=True, error_model="numpy")
@@ -297,7 +298,7 @@ def shorten(inverse: Any, out: Any) -> bool:
     return bool(n * extremes(sums)[1] <= SINGLE)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _span(costs: Any, t: int, f: Any) -> float:
     low, high = np.inf, -np.inf
     for x in range(costs.shape[1]):
@@ -347,7 +348,7 @@ def _track_all(
     return int(los.size)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def _bounds(
     entries: float,
     temperature: float,
@@ -374,7 +375,7 @@ def _bounds(
     return (lo - error, hi + error) if abs(total) + error < np.inf else (-np.inf, np.inf)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc"})
+@njit(cache=True, error_model="numpy", fastmath={"reassoc"}, forceinline=True)
 def _residuals(costs: Any, t: int, f: Any, r: Any) -> float:
     """r = c_t + f, padded; the sum of it, in an order of its own."""
     total, n = 0.0, costs.shape[1]

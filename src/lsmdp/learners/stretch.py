@@ -14,14 +14,14 @@ from numba import njit
 
 from lsmdp.arrays import Floats, Ints
 from lsmdp.learners.base import State
-from lsmdp.small import UNSEEN, given
+from lsmdp.small import UNKNOWN, given
 
 
 class Stretch(NamedTuple):
     """What a learner plays in consecutive rounds, what it reports of each, and its state after them.
 
     Row k of ``values`` is played in the k-th round; the last row, one more than the rounds, is for the round after.
-    ``looks`` is what small.py has found out about them on the way, so that the books need not do it again.
+    ``sums`` holds what their certificates have summed up (small.py), so that the books need not do it again.
     """
 
     values: Floats
@@ -29,7 +29,7 @@ class Stretch(NamedTuple):
     hi: Floats
     steps: Ints
     state: State
-    looks: Floats = UNSEEN
+    sums: Floats = UNKNOWN
 
 
 def unmoved(v: Floats, rounds: int, state: State) -> Stretch:
