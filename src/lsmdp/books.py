@@ -124,14 +124,15 @@ def _account(
         remember(w, s, old)
         for x in range(n):
             old[3, x] = anchored[x]
-    if not _see(columns, temperature, values, sums, 0, v, d, w, s, logs, per):
-        return 0, K, debt
-    for k in range(rounds):
-        moves = _differ(values, k)
+    for k in range(-1, rounds):  # what is compiled into the loop, it calls in one place: -1 is before the first round
+        moves = k < 0 or _differ(values, k)
         if moves and not _see(
             columns, temperature, values, sums, k + 1, v, next_d, next_w, next_s, next_logs, next_per
         ):
-            return _left(p, pi, law, mu, k, K, debt)
+            return _left(p, pi, law, mu, max(k, 0), K, debt)
+        if k < 0:
+            _go_on(next_d, next_w, next_s, next_logs, next_per, d, w, s, logs, per)
+            continue
         found = False
         if anchor.size > 0:
             if debt >= INVERSION * n:
@@ -179,8 +180,7 @@ def _account(
         if k + 1 == rounds:
             _surprises(columns, d, w, s, logs, first, share, kl)
         if moves:
-            for x in range(padded):
-                d[x], w[x], s[x], logs[x], per[x] = next_d[x], next_w[x], next_s[x], next_logs[x], next_per[x]
+            _go_on(next_d, next_w, next_s, next_logs, next_per, d, w, s, logs, per)
     return _left(p, pi, law, mu, rounds, K, debt)
 
 
@@ -213,7 +213,16 @@ def _see(
     return True
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@njit(cache=True, error_model="numpy")
+def _go_on(
+    next_d: Any, next_w: Any, next_s: Any, next_logs: Any, next_per: Any, d: Any, w: Any, s: Any, logs: Any, per: Any
+) -> None:
+    """The next policy becomes the one that is played."""
+    for x in range(d.size):
+        d[x], w[x], s[x], logs[x], per[x] = next_d[x], next_w[x], next_s[x], next_logs[x], next_per[x]
+
+
+@njit(cache=True, error_model="numpy")
 def _differ(values: Any, k: int) -> bool:
     """Whether row k + 1 is another one than row k."""
     count = 0
@@ -222,7 +231,7 @@ def _differ(values: Any, k: int) -> bool:
     return count > 0
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, forceinline=True)
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def _costs(costs: Any, k: int, d: Any, logs: Any, p: Any, after: Any, mu: Any) -> tuple[float, float, float, float]:
     """p.c and p.KL(Q || P), and the same for mu = mu Q."""
     state, control, ideal_state, ideal_control = 0.0, 0.0, 0.0, 0.0
@@ -244,7 +253,7 @@ def _surprises(columns: Any, d: Any, w: Any, s: Any, logs: Any, weighted: Any, s
         kl[x] = max(-sums[x] / s[x] - logs[x], 0.0)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@njit(cache=True, error_model="numpy")
 def _left(p: Any, pi: Any, law: Any, mu: Any, done: int, K: float, debt: int) -> tuple[int, float, int]:
     """What the next rounds begin with."""
     for x in range(law.size):

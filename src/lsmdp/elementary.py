@@ -30,7 +30,7 @@ SERIES = 1e-2  # largest |y| for which five terms of the series of e^y - 1 - y a
 TWO_52 = np.uint64(0x4330000000000000)  # the bits of 2^52; with an integer below 2^52 in its last bits, a float
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@njit(cache=True, error_model="numpy")
 def extremes(x: Any) -> tuple[float, float]:
     """min and max; a nan may show in neither."""
     least, most = np.inf, -np.inf
@@ -48,7 +48,7 @@ def any_below(x: Any, least: float) -> bool:
     return count > 0
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, forceinline=True)
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def exponentials(x: Any, out: Any, _spare: Any = None) -> None:
     """out = e^{-x} for 0 <= x <= 700; nothing spare is needed any more."""
     for i in range(x.size):
@@ -70,7 +70,7 @@ def exponentials(x: Any, out: Any, _spare: Any = None) -> None:
         out[i] = (1.0 + (s + t * (even + s * odd))) * power
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, forceinline=True)
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def logarithms(x: Any, out: Any, _spare: Any = None) -> None:
     """out = log x for positive normal numbers; nothing spare is needed any more."""
     for i in range(x.size):
@@ -91,7 +91,7 @@ def logarithms(x: Any, out: Any, _spare: Any = None) -> None:
         out[i] = k * LOG2_HIGH + (g - (q * (g - z * (even + z * odd)) - k * LOG2_LOW))
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@njit(cache=True, error_model="numpy")
 def near_excess(y: float) -> float:
     """e^y - 1 - y for |y| <= SERIES."""
     return y * y * (0.5 + y * (1 / 6 + y * (1 / 24 + y * (1 / 120 + y * (1 / 720)))))

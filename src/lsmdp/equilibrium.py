@@ -75,7 +75,7 @@ class Equilibrium(NamedTuple):
         return cls(np.full(n, 1.0 / n), np.zeros(n), np.zeros(n), np.zeros((n, padded)), np.inf, INVERSION * n)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, forceinline=True)
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def mean(law: Any, f: Any) -> float:
     """The sum of law * f, in an order of its own."""
     found = 0.0
@@ -84,7 +84,7 @@ def mean(law: Any, f: Any) -> float:
     return found
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@njit(cache=True, error_model="numpy")
 def _absolute(x: Any) -> float:
     """The sum of the absolute values."""
     found = 0.0
@@ -104,7 +104,7 @@ def push(rows: Any, w: Any, per: Any, law: Any, share: Any, after: Any) -> None:
         after[x] *= scale
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, forceinline=True)
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def _weighted(x: Any, weights: Any) -> float:
     """x *= weights, and its sum."""
     found = 0.0
@@ -114,7 +114,7 @@ def _weighted(x: Any, weights: Any) -> float:
     return found
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@njit(cache=True, error_model="numpy")
 def balance(balanced: Any, w: Any, s: Any, mu: Any) -> bool:
     """The stationary law of a policy of a reversible P; False where floats lose it."""
     total = 0.0
@@ -207,7 +207,7 @@ def _compared(
     return low, high, least, most, _weighted(y, share)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, forceinline=True)
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def _move(y: Any, move: Any, anchor: Any, share: Any) -> float:
     """y += move; share = -move delta, which leads to the next one; the l1 norm of this one."""
     moved = 0.0

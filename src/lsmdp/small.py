@@ -154,7 +154,7 @@ def given(array: Floats) -> Floats:
     return frozen(np.ascontiguousarray(array))
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@njit(cache=True, error_model="numpy")
 def times(columns: Any, x: Any, out: Any) -> None:
     """out = sum_y columns[y] x[y]."""
     n = out.size
@@ -196,7 +196,7 @@ def look(
     return low, high - low
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@njit(cache=True, error_model="numpy")
 def pad(x: Any, out: Any) -> None:
     """out = x, and x[0] behind it."""
     for i in range(x.size):
@@ -298,7 +298,7 @@ def shorten(inverse: Any, out: Any) -> bool:
     return bool(n * extremes(sums)[1] <= SINGLE)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@njit(cache=True, error_model="numpy")
 def _span(costs: Any, t: int, f: Any) -> float:
     low, high = np.inf, -np.inf
     for x in range(costs.shape[1]):
@@ -375,7 +375,7 @@ def _bounds(
     return (lo - error, hi + error) if abs(total) + error < np.inf else (-np.inf, np.inf)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc"}, forceinline=True)
+@njit(cache=True, error_model="numpy", fastmath={"reassoc"})
 def _residuals(costs: Any, t: int, f: Any, r: Any) -> float:
     """r = c_t + f, padded; the sum of it, in an order of its own."""
     total, n = 0.0, costs.shape[1]
