@@ -111,8 +111,8 @@ class TestNumbers:
     def test_exponentials(self) -> None:
         rng = np.random.default_rng(0)
         x = np.concatenate([rng.uniform(0, 100, 400), rng.uniform(0, 1e-3, 100), np.log(2) * np.arange(100), [0.0] * 8])
-        out, spare = np.empty_like(x), np.empty((2, x.size))
-        elementary.exponentials(x, out, spare)
+        out = np.empty_like(x)
+        elementary.exponentials(x, out)
         with mpmath.workdps(40):
             assert self.worst(out, [mpmath.exp(-mpmath.mpf(float(v))) for v in x]) < 2
 
@@ -121,8 +121,8 @@ class TestNumbers:
         close = 1.0 - 2.0 ** -rng.uniform(1, 52, 300)
         x = np.concatenate([rng.uniform(0, 1, 300), close, 2.0 - close, np.exp(-rng.uniform(0, 100, 200)), [1.0] * 4])
         x = np.concatenate([x, np.sqrt(0.5) * (1 + EPS * np.arange(-8, 8))])
-        out, spare = np.empty_like(x), np.empty((2, x.size))
-        elementary.logarithms(x, out, spare)
+        out = np.empty_like(x)
+        elementary.logarithms(x, out)
         with mpmath.workdps(40):
             assert self.worst(out, [mpmath.log(mpmath.mpf(float(v))) for v in x]) < 2
 
@@ -206,6 +206,42 @@ def test_the_books_agree_with_the_sparse_passes(model: str, temperature: float) 
         # log(s'/s) is known to 1e-16, so y to that and its square to 1e-16 / distance
         np.testing.assert_allclose(found.columns[:, 0], expected, rtol=1e-13 + 1e-14 / distance, atol=1e-13 * distance)
         law, rest = found.law, found.rest
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3])
+def test_what_a_certificate_has_summed_up_leaves_the_books_as_they_are(temperature: float) -> None:
+    """The same bits, whether the books are told s = P w or sum it up; and they do go by what they are told."""
+    lmdp, learner, costs = dense(21, temperature=temperature), FollowTheLeader(), uniform(50, 21)
+    assert lmdp.square is not None
+    found = learner.observe_all(lmdp, learner.init(lmdp), costs)
+    assert len(found.sums) == 51
+    first = np.eye(21)[0], Equilibrium.first(lmdp.square)
+    bill = lmdp.square, temperature, 1, found.values, costs, *first
+    alone, told = books.account(*bill), books.account(*bill, found.sums)
+    assert alone.done == told.done == 50
+    np.testing.assert_array_equal(told.columns, alone.columns)
+    np.testing.assert_array_equal(told.law, alone.law)
+    assert not np.array_equal(books.account(*bill, 0.9 * found.sums).columns, alone.columns)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-3, 1.0])
+def test_the_change_of_a_policy_is_the_same_from_either_side(spread: float) -> None:
+    """sum_z P w |a - m| as it is written, for m that lie close together and apart, and more states above or below."""
+    rng = np.random.default_rng(4)
+    for n, power in ((5, 1), (13, 4), (30, 0.2)):
+        P, w = dense(n).P.toarray(), rng.uniform(0.1, 1, n)
+        a = rng.uniform(0, 1, n) ** power - 0.3
+        Q = P * w / (P @ w)[:, np.newaxis]
+        stays = spread * np.eye(n) + (1 - spread) * Q  # the m are means of a, spread as much as a itself, or less
+        P, m = stays / w, stays @ a
+        P /= P.sum(axis=1, keepdims=True)
+        columns = np.zeros((n, small.width(n)))
+        columns[:, :n] = P.T
+        far, near = np.zeros((2, small.width(n) + 3), np.int64)
+        weight, change = np.empty((2, small.width(n)))
+        books._changes(columns, w, a, padded(m), far, near, weight, change)
+        expected = (P * w * np.abs(a - m[:, np.newaxis])).sum(axis=1)
+        np.testing.assert_allclose(change[:n], expected, rtol=1e-13, atol=1e-15)
 
 
 @pytest.mark.parametrize("model", ["dense 21", "random 30", "one-way clusters"])

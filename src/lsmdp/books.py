@@ -7,9 +7,14 @@ For each round, with Q = Q_v the policy played and Q' that of the next round (ga
     mu.KL(Q || Q'), |Q - Q'|_1      one pass over P for the second, see below.
 
 **The divergence.** Q'/Q = e^{delta(z) - eta(x)}, where delta = d - d' = log(w'/w) and eta = log(s'/s), that is
-e^eta = sum_z Q(x, z) e^{delta(z)}. With a = e^delta - 1 and m = e^eta - 1, |Q - Q'|_1 = sum_z P(x, z) |w(z) a(z) -
-w(z) m(x)| / s'(x); and with G(y) = e^y - 1 - y the first-order parts of KL(Q || Q')(x) = sum_z Q(x, z) G(delta(z)) -
-G(eta(x)) are gone. Its mean at mu = mu Q takes no pass at all, fast or slow as the chain may be:
+e^eta = sum_z Q(x, z) e^{delta(z)}. With a = e^delta - 1 and m = e^eta - 1, |Q - Q'|_1 = sum_z P(x, z) w(z)
+|a(z) - m(x)| / s'(x), of which one half is where a > m and the other where a < m. The m(x) are means of a, and close to
+each other on chains that mix: all z with a(z) >= h = max m are on the upper side whatever x is, and they give
+sum_z P w (a - h) + (h - m) sum_z P w, without a subtraction in a sum; those with a(z) <= min m give nothing there. So
+the pass reads half of P, on the side with fewer of them, and compares a with m in between only.
+
+With G(y) = e^y - 1 - y the first-order parts of KL(Q || Q')(x) = sum_z Q(x, z) G(delta(z)) - G(eta(x)) are gone. Its
+mean at mu = mu Q takes no pass at all, fast or slow as the chain may be:
 
     mu.KL(Q || Q') = mu.G(delta) - mu.G(eta).
 
@@ -31,9 +36,8 @@ from numba import njit
 from lsmdp.arrays import Floats
 from lsmdp.elementary import SERIES, excess, extremes, logarithms, near_excess
 from lsmdp.equilibrium import INVERSION, Equilibrium, approach, balance, mean, push, reduce, remember, renew
-from lsmdp.small import Square, given, look, pad, times
+from lsmdp.small import UNKNOWN, Square, given, look, pad, shorten, times
 
-CHUNK = 16  # rounds whose policies are looked at together
 KEPT = 1 / 64  # of A^2, to be left of mu.G(delta) - mu.G(eta)
 
 
@@ -51,22 +55,30 @@ class Books(NamedTuple):
 
 
 def account(
-    square: Square, temperature: float, t: int, values: Floats, costs: Floats, law: Floats, rest: Equilibrium
+    square: Square,
+    temperature: float,
+    t: int,
+    values: Floats,
+    costs: Floats,
+    law: Floats,
+    rest: Equilibrium,
+    sums: Floats = UNKNOWN,
 ) -> Books:
     """The books of the rounds t, t + 1, ... with these costs.
 
     Row k of ``values`` is what is played in round t + k; the last row is for the round after. ``law`` is that of the
-    state before round t and ``rest`` belongs to an earlier policy. Ends early, with ``done`` < the number of rounds,
-    before a round whose values span too much for one scale.
+    state before round t and ``rest`` belongs to an earlier policy; ``sums`` are the s of the values, where they are
+    known (small.py). Ends early, with ``done`` < the number of rounds, before a round whose values span too much for
+    one scale.
     """
     rounds, n = costs.shape
-    values, costs = given(values), given(costs)
+    values, costs, sums = given(values), given(costs), given(sums)
     columns = np.empty((5, rounds))
     law, kl = law.copy(), np.empty(n)
     mu, anchor, anchored, inverse = (array.copy() for array in rest[:4])
     P = square.rows, square.columns, square.least, square.balanced
     kept = mu, anchor, anchored, inverse
-    done, K, debt = _account(*P, temperature, t, values, costs, law, *kept, rest.K, rest.debt, kl, columns)
+    done, K, debt = _account(*P, temperature, t, values, costs, sums, law, *kept, rest.K, rest.debt, kl, columns)
     return Books(done, columns, law, Equilibrium(*kept, K, debt), kl)
 
 
@@ -80,6 +92,7 @@ def _account(
     t: int,
     values: Any,
     costs: Any,
+    sums: Any,
     law: Any,
     mu: Any,
     anchor: Any,
@@ -91,58 +104,143 @@ def _account(
     out: Any,
 ) -> tuple[int, float, int]:
     rounds, n = costs.shape
-    padded, size = columns.shape[1], min(rounds, CHUNK)
-    after, share, first, second, p, pi = [np.zeros(padded) for _ in range(6)]
-    v, d, w, s, logs, per, delta, eta = [np.zeros((size + 1) * padded) for _ in range(8)]
-    at, old, spare = np.zeros(size + 1, np.int64), np.zeros((5, padded)), np.empty((2, (size + 1) * padded))
-    low = np.zeros(size + 1)
+    padded = columns.shape[1]
+    d, w, s, logs, per = [np.zeros(padded) for _ in range(5)]
+    next_d, next_w, next_s, next_logs, next_per = [np.zeros(padded) for _ in range(5)]
+    v, after, share, first, second, p, pi = [np.zeros(padded) for _ in range(7)]
+    old, short, brief, brief_too = (
+        np.zeros((5, padded)),
+        np.zeros(inverse.shape, np.float32),
+        np.zeros(padded, np.float32),
+        np.zeros(padded, np.float32),
+    )
+    far, near = np.zeros(padded + 3, np.int64), np.zeros(padded + 3, np.int64)
+    shorten(inverse, short)
     for x in range(n):
         p[x], pi[x] = law[x], mu[x]
     if anchor.size > 0:
-        pad(anchor, v[:padded])
-        look(columns, temperature, v[:padded], low, d, w, s, logs, spare)
-        remember(w[:padded], s[:padded], old)
+        pad(anchor, v)
+        look(columns, temperature, v, d, w, s, logs)
+        remember(w, s, old)
         for x in range(n):
             old[3, x] = anchored[x]
-    for start in range(0, rounds, size):
-        here = min(size, rounds - start)
-        count = _unlike(values[start : start + here + 1], padded, v, at)
-        flat = look(columns, temperature, v[: count * padded], low, d, w, s, logs, spare)
-        _differences(padded, flat, d, s, logs, per, delta, eta)
-        for k in range(here):
-            done, i = start + k, at[k] * padded
-            if at[k + 1] >= flat:
-                return _left(p, pi, law, mu, done, K, debt)
-            one_d, one_w, one_s = d[i : i + padded], w[i : i + padded], s[i : i + padded]
-            one_logs, one_per = logs[i : i + padded], per[i : i + padded]
-            found = False
-            if anchor.size > 0:
-                if debt >= INVERSION * n:
-                    K, debt = renew(rows, one_w, one_s, old, inverse), 0
-                    for x in range(n):
-                        anchor[x], anchored[x] = values[done, x], old[3, x]
-                found, taken = approach(rows, least, one_w, one_s, one_per, old, inverse, K, pi, first, share, after)
-                debt += max(taken - 2, 0)
-            elif balanced.size > 0:
-                found = balance(balanced, one_w, one_s, pi)
-            if not found and not reduce(rows, one_w, one_s, pi):
-                return _left(p, pi, law, mu, done, K, debt)
-            largest, step = 0.0, 0.0
-            if at[k + 1] > at[k]:
-                largest, step = _divergence(
-                    columns, i, d, w, s, per, delta, eta, pi, first, second, share, after, spare
-                )
-            push(rows, one_w, one_per, p, share, after)
-            c = costs[done]
-            out[0, done] = mean(p, c)
-            out[1, done] = temperature * max(-mean(after, one_d) - mean(p, one_logs), 0.0)
-            out[2, done] = mean(pi, c) + temperature * max(-mean(pi, one_d) - mean(pi, one_logs), 0.0)
-            out[3, done] = largest
-            out[4, done] = (t + done) * temperature * step
-            p, after = after, p
-    i = at[here - 1] * padded
-    _surprises(columns, d[i:], w[i:], s[i:], logs[i:], first, share, kl)
+    for k in range(-1, rounds):  # what is compiled into the loop, it calls in one place: -1 is before the first round
+        moves = k < 0 or _differ(values, k)
+        if moves and not _see(
+            columns, temperature, values, sums, k + 1, v, next_d, next_w, next_s, next_logs, next_per
+        ):
+            return _left(p, pi, law, mu, max(k, 0), K, debt)
+        if k < 0:
+            _go_on(next_d, next_w, next_s, next_logs, next_per, d, w, s, logs, per)
+            continue
+        found = False
+        if anchor.size > 0:
+            if debt >= INVERSION * n:
+                K, debt = renew(rows, w, s, old, inverse), 0
+                shorten(inverse, short)
+                for x in range(n):
+                    anchor[x], anchored[x] = values[k, x], old[3, x]
+            found, taken = approach(
+                rows, least, w, s, per, old, inverse, short, K, pi, first, share, after, brief, brief_too
+            )
+            debt += max(taken - 2, 0)
+        elif balanced.size > 0:
+            found = balance(balanced, w, s, pi)
+        if not found and not reduce(rows, w, s, pi):
+            return _left(p, pi, law, mu, k, K, debt)
+        largest, step = 0.0, 0.0
+        if moves:
+            for x in range(padded):
+                first[x], second[x] = d[x] - next_d[x], next_logs[x] - logs[x]
+            low, high = extremes(first)
+            step = _at_rest(pi, first, second, low, high) if max(-low, high) <= SERIES else -1.0
+            if step >= 0.0:
+                for x in range(padded):
+                    first[x] += near_excess(first[x])
+                    second[x] = (next_s[x] - s[x]) * per[x]
+                _changes(columns, w, first, second, far, near, share, after)
+                for x in range(padded):
+                    after[x] *= next_per[x]
+            else:
+                _far(columns, d, w, s, next_d, next_s, first, second, share, after)
+                for x in range(padded):
+                    share[x] *= per[x]
+                    after[x] *= per[x]
+                step = mean(pi, share)
+            largest = extremes(after)[1]
+        push(rows, w, per, p, share, after)
+        state, control, ideal_state, ideal_control = _costs(costs, k, d, logs, p, after, pi)
+        out[0, k] = state
+        out[1, k] = temperature * max(control, 0.0)
+        out[2, k] = ideal_state + temperature * max(ideal_control, 0.0)
+        out[3, k] = largest
+        out[4, k] = (t + k) * temperature * step
+        for x in range(padded):
+            p[x] = after[x]
+        if k + 1 == rounds:
+            _surprises(columns, d, w, s, logs, first, share, kl)
+        if moves:
+            _go_on(next_d, next_w, next_s, next_logs, next_per, d, w, s, logs, per)
     return _left(p, pi, law, mu, rounds, K, debt)
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _see(
+    columns: Any,
+    temperature: float,
+    values: Any,
+    sums: Any,
+    k: int,
+    v: Any,
+    d: Any,
+    w: Any,
+    s: Any,
+    logs: Any,
+    per: Any,
+) -> bool:
+    """d, w, s, log s and 1/s of row k of the values; False where it is not flat."""
+    for x in range(values.shape[1]):
+        v[x] = values[k, x]
+    for x in range(values.shape[1], v.size):
+        v[x] = values[k, 0]
+    if sums.size > 0:
+        for x in range(v.size):
+            s[x] = sums[k, x]
+    if look(columns, temperature, v, d, w, s, logs, sums.size > 0)[1] == np.inf:
+        return False
+    for x in range(v.size):
+        per[x] = 1.0 / s[x]
+    return True
+
+
+@njit(cache=True, error_model="numpy")
+def _go_on(
+    next_d: Any, next_w: Any, next_s: Any, next_logs: Any, next_per: Any, d: Any, w: Any, s: Any, logs: Any, per: Any
+) -> None:
+    """The next policy becomes the one that is played."""
+    for x in range(d.size):
+        d[x], w[x], s[x], logs[x], per[x] = next_d[x], next_w[x], next_s[x], next_logs[x], next_per[x]
+
+
+@njit(cache=True, error_model="numpy")
+def _differ(values: Any, k: int) -> bool:
+    """Whether row k + 1 is another one than row k."""
+    count = 0
+    for x in range(values.shape[1]):
+        count += values[k, x] != values[k + 1, x]
+    return count > 0
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def _costs(costs: Any, k: int, d: Any, logs: Any, p: Any, after: Any, mu: Any) -> tuple[float, float, float, float]:
+    """p.c and p.KL(Q || P), and the same for mu = mu Q."""
+    state, control, ideal_state, ideal_control = 0.0, 0.0, 0.0, 0.0
+    for x in range(costs.shape[1]):
+        state += p[x] * costs[k, x]
+        control -= after[x] * d[x] + p[x] * logs[x]
+        ideal_state += mu[x] * costs[k, x]
+        ideal_control -= mu[x] * (d[x] + logs[x])
+    return state, control, ideal_state, ideal_control
 
 
 @njit(cache=True, error_model="numpy")
@@ -163,96 +261,54 @@ def _left(p: Any, pi: Any, law: Any, mu: Any, done: int, K: float, debt: int) ->
     return done, K, debt
 
 
-@njit(cache=True, error_model="numpy")
-def _unlike(values: Any, padded: int, v: Any, at: Any) -> int:
-    """v = the values without repetitions, padded; where each of them is in there; how many there are."""
-    count = 0
-    for k in range(len(values)):
-        new = k == 0
-        for x in range(values.shape[1]):
-            new |= values[k, x] != values[k - 1, x]
-        if new:
-            pad(values[k], v[count * padded : (count + 1) * padded])
-            count += 1
-        at[k] = count - 1
-    return count
-
-
-@njit(cache=True, error_model="numpy")
-def _differences(padded: int, count: int, d: Any, s: Any, logs: Any, per: Any, delta: Any, eta: Any) -> None:
-    """per = 1/s; for each policy and the next one, delta = log(w'/w) and eta = log(s'/s)."""
-    for i in range(count * padded):
-        per[i] = 1.0 / s[i]
-    for i in range((count - 1) * padded):
-        delta[i] = d[i] - d[i + padded]
-        eta[i] = logs[i + padded] - logs[i]
-
-
-@njit(cache=True, error_model="numpy")
-def _divergence(
-    columns: Any,
-    i: int,
-    d: Any,
-    w: Any,
-    s: Any,
-    per: Any,
-    delta: Any,
-    eta: Any,
-    mu: Any,
-    first: Any,
-    second: Any,
-    kl: Any,
-    change: Any,
-    spare: Any,
-) -> tuple[float, float]:
-    """max_x |Q - Q'|_1 and mu.KL(Q || Q') for the Q that is at i, and the Q' after it, where mu = mu Q."""
-    padded = mu.size
-    j = i + padded
-    w, delta, eta = w[i:j], delta[i:j], eta[i:j]
-    low, high = extremes(delta)
-    if max(-low, high) <= SERIES:
-        step = _at_rest(mu, delta, eta, low, high, kl)
-        if step >= 0.0:
-            for x in range(padded):
-                first[x] = (delta[x] + near_excess(delta[x])) * w[x]
-                second[x] = (s[j + x] - s[i + x]) * per[i + x]
-            _changes(columns, w, first, second, change)
-            for x in range(padded):
-                change[x] *= per[j + x]
-            return extremes(change)[1], step
-    _far(columns, d[i:j], w, s[i:j], d[j : j + padded], s[j : j + padded], first, second, kl, change, spare)
-    for x in range(padded):
-        kl[x] *= per[i + x]
-        change[x] *= per[i + x]
-    return extremes(change)[1], mean(mu, kl)
-
-
-@njit(cache=True, error_model="numpy")
-def _at_rest(mu: Any, delta: Any, eta: Any, low: float, high: float, terms: Any) -> float:
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"}, forceinline=True)
+def _at_rest(mu: Any, delta: Any, eta: Any, low: float, high: float) -> float:
     """mu.G(delta) - mu.G(eta), or -1 where too little is left of it."""
-    middle, A = (low + high) / 2, (high - low) / 2
+    middle, A, step = (low + high) / 2, (high - low) / 2, 0.0
     for x in range(mu.size):
-        terms[x] = near_excess(delta[x] - middle) - near_excess(eta[x] - middle)
-    step = mean(mu, terms)
+        step += mu[x] * (near_excess(delta[x] - middle) - near_excess(eta[x] - middle))
     return step if step >= KEPT * A * A else -1.0
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _changes(columns: Any, w: Any, wa: Any, m: Any, change: Any) -> None:
-    """change = sum_z P |w a - w m|, four z at a time."""
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, forceinline=True)
+def _changes(columns: Any, w: Any, a: Any, m: Any, far: Any, near: Any, weight: Any, change: Any) -> None:
+    """change = sum_z P w |a - m|, on the side of m with fewer states, four of them at a time."""
     n, padded = columns.shape
+    low, high = extremes(m)
+    above, below = 0, 0
+    for z in range(n):
+        above += a[z] > high
+        below += a[z] < low
+    side, edge, other = (1.0, high, low) if above <= below else (-1.0, -low, -high)
+    fars, nears = 0, 0
+    for z in range(n):
+        far[fars], near[nears] = z, z
+        fars += side * a[z] >= edge
+        nears += (side * a[z] < edge) & (side * a[z] > other)
     for x in range(padded):
-        change[x] = 0.0
-    for z in range(0, n // 4 * 4, 4):
-        a0, a1, a2, a3 = wa[z], wa[z + 1], wa[z + 2], wa[z + 3]
-        w0, w1, w2, w3 = w[z], w[z + 1], w[z + 2], w[z + 3]
-        c0, c1, c2, c3 = columns[z], columns[z + 1], columns[z + 2], columns[z + 3]
+        m[x] *= side
+        weight[x], change[x] = 0.0, 0.0
+    for k in range(0, fars, 4):
+        z0, z1, z2, z3 = far[k], far[k + 1], far[k + 2], far[k + 3]
+        w0, w1, w2, w3 = w[z0], w[z1] * (k + 1 < fars), w[z2] * (k + 2 < fars), w[z3] * (k + 3 < fars)
+        a0, a1, a2, a3 = side * a[z0] - edge, side * a[z1] - edge, side * a[z2] - edge, side * a[z3] - edge
+        a0, a1, a2, a3 = w0 * a0, w1 * a1, w2 * a2, w3 * a3
         for x in range(padded):
-            here = c0[x] * abs(a0 - w0 * m[x]) + c1[x] * abs(a1 - w1 * m[x])
-            change[x] += here + (c2[x] * abs(a2 - w2 * m[x]) + c3[x] * abs(a3 - w3 * m[x]))
-    for z in range(n // 4 * 4, n):
+            c0, c1, c2, c3 = columns[z0, x], columns[z1, x], columns[z2, x], columns[z3, x]
+            weight[x] += (c0 * w0 + c1 * w1) + (c2 * w2 + c3 * w3)
+            change[x] += (c0 * a0 + c1 * a1) + (c2 * a2 + c3 * a3)
+    for x in range(padded):
+        change[x] += weight[x] * (edge - m[x])
+    for k in range(0, nears, 4):
+        z0, z1, z2, z3 = near[k], near[k + 1], near[k + 2], near[k + 3]
+        w0, w1, w2, w3 = w[z0], w[z1] * (k + 1 < nears), w[z2] * (k + 2 < nears), w[z3] * (k + 3 < nears)
+        a0, a1, a2, a3 = w0 * side * a[z0], w1 * side * a[z1], w2 * side * a[z2], w3 * side * a[z3]
         for x in range(padded):
-            change[x] += columns[z, x] * abs(wa[z] - w[z] * m[x])
+            c0, c1, c2, c3 = columns[z0, x], columns[z1, x], columns[z2, x], columns[z3, x]
+            here = c0 * max(a0 - w0 * m[x], 0.0) + c1 * max(a1 - w1 * m[x], 0.0)
+            change[x] += here + (c2 * max(a2 - w2 * m[x], 0.0) + c3 * max(a3 - w3 * m[x], 0.0))
+    for x in range(padded):
+        change[x] *= 2.0
 
 
 @njit(cache=True, error_model="numpy")
@@ -267,14 +323,13 @@ def _far(
     shift: Any,
     kl: Any,
     change: Any,
-    spare: Any,
 ) -> None:
     """The same where policies differ more (see _divergence in kernels.py for why it is done so)."""
     n, padded = columns.shape
     for x in range(padded):
         kl[x], change[x] = 0.0, 0.0
         delta[x] = s[x] / next_s[x]
-    logarithms(delta, shift, spare)
+    logarithms(delta, shift)
     for x in range(padded):
         delta[x] = d[x] - next_d[x]
     low, high = extremes(delta)

@@ -67,14 +67,10 @@ def any_below(x: Any, least: float) -> bool:
 
 
 @entry(fastmath={"contract"})
-def exponentials(x: Any, out: Any, spare: Any) -> None:
+def exponentials(x: Any, out: Any) -> None:
     """out = e^{-x} for 0 <= x <= 700."""
-    n = x.size
-    power = spare[0]
-    bits = power.view(np.uint64)
-    for i in range(n):
+    for i in range(x.size):
         shifted = x[i] * -1.4426950408889634 + SHIFT
-        power[i] = shifted
         k = shifted - SHIFT
         s = (-x[i] - k * LOG2_HIGH) - k * LOG2_LOW
         t = s * s
@@ -88,28 +84,18 @@ def exponentials(x: Any, out: Any, spare: Any) -> None:
         odd = 1 / 5040 + t * odd
         odd = 1 / 120 + t * odd
         odd = 1 / 6 + t * odd
-        out[i] = 1.0 + (s + t * (even + s * odd))
-    for i in range(n):
-        bits[i] = (bits[i] + BIAS) << MANTISSA
-    for i in range(n):
-        out[i] *= power[i]
+        power = np.uint64((np.float64(shifted).view(np.uint64) + BIAS) << MANTISSA).view(np.float64)
+        out[i] = (1.0 + (s + t * (even + s * odd))) * power
 
 
 @entry(fastmath={"contract"})
-def logarithms(x: Any, out: Any, spare: Any) -> None:
+def logarithms(x: Any, out: Any) -> None:
     """out = log x for positive normal numbers."""
-    n = x.size
-    mantissa, exponent = spare[0], spare[1]
-    bits, exponent_bits = mantissa.view(np.uint64), exponent.view(np.uint64)
-    for i in range(n):
-        mantissa[i] = x[i]
-    for i in range(n):
-        k = (bits[i] + (ONE - HALF_DOWN)) >> MANTISSA  # 1023 + the exponent of x / m
-        bits[i] = bits[i] + ONE - (k << MANTISSA)
-        exponent_bits[i] = k | TWO_52
-    for i in range(n):
-        k = exponent[i] - 4503599627371519.0  # 2^52 + 1023
-        g = mantissa[i] - 1.0
+    for i in range(x.size):
+        bits = np.float64(x[i]).view(np.uint64)
+        exponent = (bits + (ONE - HALF_DOWN)) >> MANTISSA  # 1023 + the exponent of x / m
+        k = np.uint64(exponent | TWO_52).view(np.float64) - 4503599627371519.0  # 2^52 + 1023
+        g = np.uint64(bits + ONE - (exponent << MANTISSA)).view(np.float64) - 1.0
         q = g / (2.0 + g)
         z = q * q
         t = z * z
@@ -126,7 +112,7 @@ def logarithms(x: Any, out: Any, spare: Any) -> None:
 @inner()
 def near_excess(y: float) -> float:
     """e^y - 1 - y for |y| <= SERIES."""
-    return y * y * (0.5 + y * (1 / 6 + y * (1 / 24 + y * (1 / 120 + y / 720))))
+    return y * y * (0.5 + y * (1 / 6 + y * (1 / 24 + y * (1 / 120 + y * (1 / 720)))))
 
 
 @inner()

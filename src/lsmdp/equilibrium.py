@@ -19,6 +19,11 @@ evaluated, within (n + 16) eps K / 2 for sums that are taken four at a time; an 
 both is not used, nor is one whose s_o / s varies by more than a factor of 2. The last quarter of LAW_GOAL is for delta,
 y and mu_o, which are known to some eps.
 
+All steps after the first are taken for what y moves by, e <- -(e delta) Z. Where n 2^-24 (4 K q c) is at most a quarter
+of LAW_GOAL likewise, with c what the first one moved y by, Z is read in single precision for them, half as many bytes:
+a product is off by at most n 2^-24 K q |e|_1, the |e|_1 sum up to at most 2 c, and what is lost counts once more in
+each later step, at most twice in all.
+
 Without an anchor, but where some states can be reached from everywhere, b = sum_y min_x Q(x, y) > 0, mu -> mu Q
 contracts l1 distances by 1 - b: then mu <- mu Q, and |mu - mu*|_1 <= |mu Q - mu|_1 / b, where b >= sum_y min_x P(x, y)
 w(y) / max s. Otherwise, and where STEPS did not do, mu comes from state reduction (Grassmann, Taksar and Heyman): n^3/3
@@ -37,10 +42,11 @@ from numba import njit
 from lsmdp.arrays import EPS, Floats
 from lsmdp.chain import LEAST_PIVOT
 from lsmdp.elementary import extremes
-from lsmdp.small import Square, invert, times, total
+from lsmdp.small import Square, invert, times
 
 LAW_GOAL = 1e-12  # l1 distance to the stationary law
 REDUCED = 16  # states up to which a reduction costs no more than a few steps
+UNIT_SINGLE = 2.0**-24  # unit roundoff of single precision
 STEPS = 30  # towards a stationary law in one round
 INVERSION = 4  # times n products with Q is what an anchor takes
 
@@ -87,20 +93,25 @@ def _absolute(x: Any) -> float:
     return found
 
 
-@njit(cache=True, error_model="numpy")
-def push(rows: Any, w: Any, per: Any, law: Any, share: Any, after: Any) -> float:
-    """after = law Q, divided by its sum; |after - law|_1."""
-    padded = rows.shape[1]
-    for x in range(padded):
+@njit(cache=True, error_model="numpy", forceinline=True)
+def push(rows: Any, w: Any, per: Any, law: Any, share: Any, after: Any) -> None:
+    """after = law Q, divided by its sum."""
+    for x in range(law.size):
         share[x] = law[x] * per[x]
     times(rows, share, after)
-    for x in range(padded):
-        after[x] *= w[x]
-    scale = 1.0 / total(after)
-    for x in range(padded):
+    scale = 1.0 / _weighted(after, w)
+    for x in range(law.size):
         after[x] *= scale
-        share[x] = abs(after[x] - law[x])
-    return total(share)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def _weighted(x: Any, weights: Any) -> float:
+    """x *= weights, and its sum."""
+    found = 0.0
+    for i in range(x.size):
+        x[i] *= weights[i]
+        found += x[i]
+    return found
 
 
 @njit(cache=True, error_model="numpy")
@@ -115,7 +126,7 @@ def balance(balanced: Any, w: Any, s: Any, mu: Any) -> bool:
     return total > LEAST_PIVOT
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def approach(
     rows: Any,
     least: Any,
@@ -124,52 +135,87 @@ def approach(
     per: Any,
     anchor: Any,
     inverse: Any,
+    short: Any,
     K: float,
     mu: Any,
     y: Any,
     share: Any,
     after: Any,
+    short_share: Any,
+    short_after: Any,
 ) -> tuple[bool, int]:
     """From some mu to the stationary law of the weights w: whether it arrives, and the products taken."""
     n, padded = rows.shape
-    old_s, old_per, ratio, at_anchor, delta = anchor[0], anchor[1], anchor[2], anchor[3], anchor[4]
-    for x in range(padded):
-        delta[x] = s[x] * ratio[x] / w[x] - 1.0
-        y[x] = old_s[x] * per[x]
-    low, high = extremes(delta)
-    contraction, (least_scale, largest_scale) = K * max(-low, high), extremes(y)
+    low, high, least_scale, largest_scale, scale = _compared(w, s, per, mu, anchor, y, share)
+    contraction = K * max(-low, high)
     if contraction <= 0.5 and largest_scale <= 2.0 * least_scale:
-        goal = LAW_GOAL / 8 * (least_scale / largest_scale) * (1.0 - contraction) / contraction
-        for x in range(padded):
-            y[x] *= mu[x]
-        scale = 1.0 / total(y)
+        goal = LAW_GOAL / 8 * (least_scale / largest_scale)
+        scale = 1.0 / scale
         for x in range(padded):
             y[x] *= scale
-        for taken in range(STEPS):
-            for x in range(padded):
-                share[x] = y[x] * delta[x]
-            times(inverse, share, after)
-            for x in range(padded):
-                after[x] = at_anchor[x] - after[x]
-                share[x] = abs(after[x] - y[x])
-                y[x] = after[x]
-            if total(share) <= goal:
-                for x in range(padded):
-                    mu[x] = y[x] * s[x] * old_per[x]
-                scale = 1.0 / total(mu)
-                for x in range(padded):
-                    mu[x] *= scale
-                return True, taken + 1
-        return False, STEPS
+            share[x] = y[x] * anchor[4, x]
+        times(inverse, share, after)
+        for x in range(padded):
+            after[x] = (anchor[3, x] - after[x]) - y[x]
+        moved, taken = _move(y, after, anchor, share), 1
+        single = 4 * n * UNIT_SINGLE * contraction * moved <= goal
+        for x in range(padded):
+            short_share[x] = share[x]
+        while not moved * contraction <= goal * (1.0 - contraction):
+            if taken == STEPS:
+                return False, STEPS
+            if single:
+                times(short, short_share, short_after)
+                moved = _move(y, short_after, anchor, short_share)
+            else:
+                times(inverse, share, after)
+                moved = _move(y, after, anchor, share)
+            taken += 1
+        for x in range(padded):
+            y[x] *= anchor[1, x]
+            mu[x] = s[x]
+        scale = 1.0 / _weighted(mu, y)
+        for x in range(padded):
+            mu[x] *= scale
+        return True, taken
     b = mean(w, least) / extremes(s)[1]
     if n * EPS <= b * LAW_GOAL:
         for taken in range(STEPS):
-            change = push(rows, w, per, mu, share, after)
-            if change <= b * LAW_GOAL:
+            push(rows, w, per, mu, share, after)
+            for x in range(padded):
+                share[x] = after[x] - mu[x]
+            if _absolute(share) <= b * LAW_GOAL:
                 return True, taken + 1
             for x in range(padded):
                 mu[x] = after[x]
     return False, n // 4
+
+
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _compared(
+    w: Any, s: Any, per: Any, mu: Any, anchor: Any, y: Any, share: Any
+) -> tuple[float, float, float, float, float]:
+    """delta of an anchor and y = mu s_o / s; the extremes of delta and of s_o / s, and the sum of y."""
+    for x in range(s.size):
+        anchor[4, x] = s[x] * anchor[2, x] / w[x] - 1.0
+        share[x] = anchor[0, x] * per[x]
+        y[x] = mu[x]
+    low, high, least, most = np.inf, -np.inf, np.inf, -np.inf
+    for x in range(s.size):
+        low, high = min(low, anchor[4, x]), max(high, anchor[4, x])
+        least, most = min(least, share[x]), max(most, share[x])
+    return low, high, least, most, _weighted(y, share)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def _move(y: Any, move: Any, anchor: Any, share: Any) -> float:
+    """y += move; share = -move delta, which leads to the next one; the l1 norm of this one."""
+    moved = 0.0
+    for x in range(y.size):
+        y[x] += move[x]
+        share[x] = -move[x] * anchor[4, x]
+        moved += abs(np.float64(move[x]))
+    return moved
 
 
 @njit(cache=True, error_model="numpy")

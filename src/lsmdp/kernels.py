@@ -168,7 +168,7 @@ def enclose(
 
 @entry(nogil=True)
 def _weights(v: Any, low: float, temperature: float, w: Any, first: int, last: int) -> None:
-    d, spare = np.empty(ROWS), np.empty((2, ROWS))
+    d = np.empty(ROWS)
     for start in range(first, last, ROWS):
         end = min(start + ROWS, last)
         here = v[start:end]
@@ -177,14 +177,14 @@ def _weights(v: Any, low: float, temperature: float, w: Any, first: int, last: i
         if temperature != 1.0:
             for k in range(end - start):
                 d[k] /= temperature
-        exponentials(d[: end - start], w[start:end], spare)
+        exponentials(d[: end - start], w[start:end])
 
 
 @inner()
-def logs_of(s: Any, logs: Any, spare: Any) -> None:
+def logs_of(s: Any, logs: Any) -> None:
     """logs = log s for a whole array of positive numbers."""
     if not any_below(s, NORMAL):
-        logarithms(s, logs, spare)
+        logarithms(s, logs)
     else:
         for k in range(s.size):
             logs[k] = np.log(s[k])
@@ -270,16 +270,8 @@ def _residual(
 ) -> tuple[float, float]:
     """Bounds on Bv - v, and whatever there is room for: itself, s, and log s for m = low."""
     lo, hi, keep, flat = np.inf, -np.inf, all_logs.size > 0, w.size > 0
-    space = np.empty((8, ROWS))
-    m, some_s, some_logs, cost, lower, upper, spare = (
-        space[0],
-        space[1],
-        space[2],
-        space[3],
-        space[4],
-        space[5],
-        space[6:],
-    )
+    space = np.empty((6, ROWS))
+    m, some_s, some_logs, cost, lower, upper = space[0], space[1], space[2], space[3], space[4], space[5]
     for k in range(ROWS):
         m[k] = low
     for start in range(first, last, ROWS):  # sums first: a logarithm in between would make the next row's reads wait
@@ -288,7 +280,7 @@ def _residual(
         s = all_s[start:end] if keep and flat else some_s[:size]
         logs = all_logs[start:end] if keep and flat else some_logs[:size]
         block_sums(indptr, indices, data, v, w, temperature, start, size, m, s)
-        logs_of(s, logs, spare)
+        logs_of(s, logs)
         here = v[start:end]
         if c.size > 0:
             for k in range(size):

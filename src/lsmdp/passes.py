@@ -142,7 +142,7 @@ def _divergence(
     first: int,
     last: int,
 ) -> float:
-    largest, ratio, shift, spare = 0.0, np.empty(ROWS), np.empty(ROWS), np.empty((2, ROWS))
+    largest, ratio, shift = 0.0, np.empty(ROWS), np.empty(ROWS)
     weights, moves = np.empty(ROWS), np.empty(ROWS)
     for k in range(ROWS):
         ratio[k] = 1.0
@@ -158,7 +158,7 @@ def _divergence(
             weights[p], moves[p] = chances[p] * pairs[at], pairs[at + ONE]
         for k in range(size):
             ratio[k] = here[k] / there[k]
-        logs_of(ratio, shift, spare)
+        logs_of(ratio, shift)
         for k in range(size):
             for p in range(ends[k] - ends[0], ends[k + 1] - ends[0]):
                 moves[p] += shift[k]

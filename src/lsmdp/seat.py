@@ -157,7 +157,7 @@ class Seat:
             return Block.of([self.play(t + k, c_t) for k, c_t in enumerate(costs)])
         began, rounds = time.perf_counter(), len(costs)
         done = self._learn(costs)
-        entries, kl = self._account_all(t, costs, done.values)
+        entries, kl = self._account_all(t, costs, done.values, done.sums)
         state_cost, control_cost, ideal_loss, policy_change, ideal_step = entries
         sampled = self._walk(t, done.values[0], costs[0], kl)
         return Block(
@@ -193,7 +193,7 @@ class Seat:
         lo, hi, steps = (np.array(column) for column in zip(*reports, strict=True))
         return Stretch(values, lo, hi, steps, self.state)
 
-    def _account_all(self, t: int, costs: Floats, values: Floats) -> tuple[Floats, Floats]:
+    def _account_all(self, t: int, costs: Floats, values: Floats, sums: Floats) -> tuple[Floats, Floats]:
         """The columns of :class:`Entry` for some rounds, and the last KL(Q || P)."""
         rounds, done = len(costs), 0
         entries, kl = np.empty((len(Entry._fields), rounds)), np.empty(0)
@@ -204,9 +204,8 @@ class Seat:
             return entries, kl
         assert self.rest is not None
         while done < rounds:
-            found = books.account(
-                self.lmdp.square, self.lmdp.temperature, t + done, values[done:], costs[done:], self.law, self.rest
-            )
+            bill = values[done:], costs[done:], self.law, self.rest, sums[done:]
+            found = books.account(self.lmdp.square, self.lmdp.temperature, t + done, *bill)
             entries[:, done : done + found.done] = found.columns[:, : found.done]
             self.law, self.rest, kl, done = found.law, found.rest, found.kl, done + found.done
             if done < rounds:

@@ -22,10 +22,14 @@ multiplications against 2 n^2 of a step, so n/2 of them. That is at most twice t
 as many bytes, where that hardly matters: with K = max_x sum_y |A^{-1}(x, y)| and r less a constant, d is off by at most
 2^-24 n K of the gap and Bv - v by twice that, which is 1/64 where n K <= SINGLE. Where chains are slower, steps are
 taken in double precision. A certificate takes the largest of the rounding errors of kernels.py for all states, which
-is that of the largest |log s|, v and r in one: s > e^-FLAT - eps.
+is that of the largest |log s|, v and r in one: s > e^-FLAT - eps, and |log s| <= max d = span v / T.
 
 Sums of n terms are taken four at a time, and zeros add nothing: the enclosure of kernels.py holds for any order.
 Arrays are padded to a multiple of 8 columns, so that the loops over them have no remainder.
+
+**Compiled loops.** What a round does to n = 50 numbers takes tens of nanoseconds, and to count a reference to an array
+takes seven: a view of an array counts one, and so does each argument of a function that calls another one. So what a
+round calls is ``forceinline``, and no round takes a row of an array by itself: loops say ``costs[t, x]``.
 """
 
 from __future__ import annotations
@@ -45,6 +49,7 @@ LANES = 8
 LEAST = 1e-44  # s of a flat v is larger
 SINGLE = 2.0**17  # n K up to which steps are taken in single precision
 REINVERSIONS = 8  # in one round, before it is left to the general solver
+UNKNOWN = np.empty((0, 0))  # in place of sums that nobody has taken yet
 
 
 class Square(NamedTuple):
@@ -85,7 +90,8 @@ def width(n: int) -> int:
 class Leads(NamedTuple):
     """The leaders of consecutive costs: values, bounds and steps for the first ``done``, and what is kept.
 
-    Row 0 of ``v`` is where they began, so that the leader of row k of the costs is in row k + 1.
+    Row 0 of ``v`` is where they began, so that the leader of row k of the costs is in row k + 1. Each row of ``sums``
+    is the s of its certificate (:func:`look`), padded.
     """
 
     done: int
@@ -95,6 +101,7 @@ class Leads(NamedTuple):
     steps: Ints
     inverse: Floats
     debt: int
+    sums: Floats
 
 
 def lead_all(
@@ -108,11 +115,11 @@ def lead_all(
     rounds, n = costs.shape
     costs, tols, v = given(costs), given(tols), given(v)
     values, lo, hi, steps = np.empty((rounds + 1, n)), np.empty(rounds), np.empty(rounds), np.empty(rounds, np.int64)
-    kept, values[0] = inverse.copy(), v
+    kept, values[0], sums = inverse.copy(), v, np.empty((rounds + 1, square.columns.shape[1]))
     done, renewed, debt = _lead_all(
-        square.columns, square.entries, temperature, costs, tols, v, kept, debt, values[1:], lo, hi, steps
+        square.columns, square.entries, temperature, costs, tols, v, kept, debt, values[1:], lo, hi, steps, sums
     )
-    return Leads(done, values, lo, hi, steps, kept if renewed else inverse, debt)
+    return Leads(done, values, lo, hi, steps, kept if renewed else inverse, debt, sums)
 
 
 def track_all(
@@ -164,42 +171,29 @@ def times(columns: Any, x: Any, out: Any) -> None:
             out[i] += columns[y, i] * x[y]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def total(x: Any) -> float:
-    """The sum, in an order of its own."""
-    found = 0.0
-    for i in range(x.size):
-        found += x[i]
-    return found
+@njit(cache=True, error_model="numpy", forceinline=True)
+def look(
+    columns: Any, temperature: float, v: Any, d: Any, w: Any, s: Any, logs: Any, known: bool = False
+) -> tuple[float, float]:
+    """d = (v - min v)/T, w = e^{-d}, s = P w unless it is known, and log s of a padded v; min v and its span.
 
-
-@njit(cache=True, error_model="numpy")
-def look(columns: Any, temperature: float, v: Any, low: Any, d: Any, w: Any, s: Any, logs: Any, spare: Any) -> int:
-    """Of each v: low = min v, d = (v - low)/T, w = e^{-d}, s = P w and log s; of how many.
-
-    Ends before the first v that is not flat, that is, for which one scale does not serve all states. All hold one or
-    more padded vectors, one behind the other.
+    A v that is not flat, that is, for which one scale does not serve all states, spans infinitely much.
     """
-    n, padded = columns.shape
-    flat = 0
-    for k in range(0, v.size, padded):
-        low[flat], high = extremes(v[k : k + padded])
-        if not high - low[flat] <= FLAT * temperature:
-            break
-        for x in range(k, k + padded):
-            d[x] = v[x] - low[flat]
-        flat += 1
-    size = flat * padded
+    low, high = extremes(v)
+    if not high - low <= FLAT * temperature:
+        return low, np.inf
+    for x in range(v.size):
+        d[x] = v[x] - low
     if temperature != 1.0:
-        for x in range(size):
+        for x in range(v.size):
             d[x] /= temperature
-    exponentials(d[:size], w, spare)
-    for k in range(0, size, padded):
-        times(columns, w[k : k + padded], s[k : k + padded])
-        for x in range(k + n, k + padded):
-            s[x] = s[k]
-    logarithms(s[:size], logs, spare)
-    return flat
+    exponentials(d, w)
+    if not known:
+        times(columns, w, s)
+        for x in range(columns.shape[0], v.size):
+            s[x] = s[0]
+    logarithms(s, logs)
+    return low, high - low
 
 
 @njit(cache=True, error_model="numpy")
@@ -225,23 +219,25 @@ def _lead_all(
     los: Any,
     his: Any,
     steps: Any,
+    sums: Any,
 ) -> tuple[int, bool, int]:
     rounds, n = costs.shape
     padded, most = columns.shape[1], extremes(entries)[1]
-    d, w, s, logs, raw, f, v, g, new = [np.zeros(padded) for _ in range(9)]
+    d, w, s, logs, raw, f, v, g, new, residual = [np.zeros(padded) for _ in range(10)]
     short, r, move = np.zeros((n, padded), np.float32), np.zeros(padded, np.float32), np.zeros(padded, np.float32)
-    single = _shorten(inverse, short)
-    low, spare, renewed = np.zeros(1), np.empty((2, padded)), False
+    single, renewed = shorten(inverse, short), False
     pad(start, raw)
-    if look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
+    low, span = look(columns, temperature, raw, d, w, s, logs)
+    if span == np.inf:
         return 0, renewed, debt
-    _base(temperature, raw, low[0], logs, v, f)
+    for x in range(padded):
+        v[x], f[x], sums[0, x] = raw[x] - low, -(raw[x] - low) - temperature * logs[x], s[x]
     for t in range(rounds):
-        c, taken, inversions, fresh, before = costs[t], 0, 0, False, np.nan
+        taken, inversions, fresh, before = 0, 0, False, np.nan
         while True:
-            level = c[0] + f[0]
+            level = costs[t, 0] + f[0]
             for x in range(n):
-                g[x] = (c[x] + f[x]) - level
+                g[x] = (costs[t, x] + f[x]) - level
             if single:
                 for x in range(n):
                     r[x] = g[x]
@@ -256,38 +252,42 @@ def _lead_all(
                 raw[x] = raw[0]
             taken += 1
             lo, hi = -np.inf, np.inf
-            if look(columns, temperature, raw, low, d, w, s, logs, spare) == 1:
-                _base(temperature, raw, low[0], logs, new, g)
-                lo, hi = _bounds(most, temperature, c, new, g, logs, spare[0])
+            low, span = look(columns, temperature, raw, d, w, s, logs)
+            if span < np.inf:
+                lo, hi = _bounds(most, temperature, costs, t, raw, low, span, logs, new, g, residual)
             gap = hi - lo
-            if gap <= tols[t]:
-                v, new, f, g = new, v, g, f
-                break
-            if taken == 1:
-                before = _span(c, f)
+            better = gap <= tols[t]
+            if not better and taken == 1:
+                before = _span(costs, t, f)
             halved = gap <= before / 2
+            if better or gap < before:
+                for x in range(padded):
+                    v[x], f[x] = new[x], g[x]
+            if better:
+                break
             if gap < before:
                 before, fresh = gap, False
-                v, new, f, g = new, v, g, f
             if not halved:
                 if fresh or inversions == REINVERSIONS:
                     return t, renewed, debt
                 _inverse_at(columns, temperature, v, inverse)
-                single = _shorten(inverse, short)
+                single = shorten(inverse, short)
                 inversions += 1
                 renewed, fresh, debt = True, True, 0
         debt += taken - 1
         if 2 * debt >= n:
             _inverse_at(columns, temperature, v, inverse)
-            single, renewed, debt = _shorten(inverse, short), True, 0
+            single, renewed, debt = shorten(inverse, short), True, 0
         for x in range(n):
             values[t, x] = v[x]
+        for x in range(padded):
+            sums[t + 1, x] = s[x]
         los[t], his[t], steps[t] = lo, hi, taken
     return rounds, renewed, debt
 
 
 @njit(cache=True, error_model="numpy")
-def _shorten(inverse: Any, out: Any) -> bool:
+def shorten(inverse: Any, out: Any) -> bool:
     """out = inverse in single precision; whether steps with it are as good."""
     n, padded = inverse.shape
     sums = np.zeros(padded)
@@ -299,18 +299,10 @@ def _shorten(inverse: Any, out: Any) -> bool:
 
 
 @njit(cache=True, error_model="numpy")
-def _base(temperature: float, raw: Any, low: float, logs: Any, v: Any, f: Any) -> None:
-    """v = raw with its minimum at 0, and f = Bv - v for the cost 0."""
-    for x in range(v.size):
-        v[x] = raw[x] - low
-        f[x] = -v[x] - temperature * logs[x]
-
-
-@njit(cache=True, error_model="numpy")
-def _span(c: Any, f: Any) -> float:
+def _span(costs: Any, t: int, f: Any) -> float:
     low, high = np.inf, -np.inf
-    for x in range(c.size):
-        low, high = min(low, c[x] + f[x]), max(high, c[x] + f[x])
+    for x in range(costs.shape[1]):
+        low, high = min(low, costs[t, x] + f[x]), max(high, costs[t, x] + f[x])
     return high - low
 
 
@@ -327,26 +319,27 @@ def _track_all(
     his: Any,
 ) -> int:
     padded, most = columns.shape[1], extremes(entries)[1]
-    d, w, s, logs, raw, c, f, v, once = [np.zeros(padded) for _ in range(9)]
-    low, spare = np.zeros(1), np.empty((2, padded))
+    d, w, s, logs, raw, c, f, v, once, residual = [np.zeros(padded) for _ in range(10)]
     pad(values[0], raw)
     for t in range(los.size):
-        if look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
+        low, span = look(columns, temperature, raw, d, w, s, logs)
+        if span == np.inf:
             return t
-        _base(temperature, raw, low[0], logs, v, f)
-        los[t], his[t] = _bounds(most, temperature, means[t], v, f, logs, spare[0])
+        los[t], his[t] = _bounds(most, temperature, means, t, raw, low, span, logs, v, f, residual)
         pad(means[t + 1], c)
         for step in range(steps):
-            if step > 0 and look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
-                return t
+            if step > 0:
+                low, span = look(columns, temperature, raw, d, w, s, logs)
             for x in range(padded):
-                once[x] = c[x] + (low[0] - temperature * logs[x])
+                once[x] = c[x] + (low - temperature * logs[x])
                 raw[x] = once[x]
             if averaged:
-                if look(columns, temperature, raw, low, d, w, s, logs, spare) == 0:
-                    return t
+                low, again = look(columns, temperature, raw, d, w, s, logs)
+                span = max(span, again)
                 for x in range(padded):
-                    raw[x] = (once[x] + (c[x] + (low[0] - temperature * logs[x]))) / 2
+                    raw[x] = (once[x] + (c[x] + (low - temperature * logs[x]))) / 2
+            if span == np.inf:
+                return t
         least = extremes(raw)[0]
         for x in range(padded):
             raw[x] -= least
@@ -355,18 +348,43 @@ def _track_all(
     return int(los.size)
 
 
-@njit(cache=True, error_model="numpy")
-def _bounds(entries: float, temperature: float, c: Any, v: Any, f: Any, logs: Any, r: Any) -> tuple[float, float]:
-    """The certificate of a flat v with minimum 0 and f = Bv - v for the cost 0, within the largest of all errors.
+@njit(cache=True, error_model="numpy", forceinline=True)
+def _bounds(
+    entries: float,
+    temperature: float,
+    costs: Any,
+    t: int,
+    raw: Any,
+    low: float,
+    span: float,
+    logs: Any,
+    v: Any,
+    f: Any,
+    r: Any,
+) -> tuple[float, float]:
+    """v = raw - min, f = Bv - v for the cost 0, and the certificate of a flat v, within the largest of all errors.
 
     What is beyond floats proves nothing.
     """
-    n = c.size
+    for x in range(v.size):
+        v[x] = raw[x] - low
+        f[x] = -v[x] - temperature * logs[x]
+    total = _residuals(costs, t, f, r)
+    lo, hi = extremes(r)
+    _, error = enclose(max(-lo, hi), span, LEAST, span / temperature, temperature, entries, EPS)
+    return (lo - error, hi + error) if abs(total) + error < np.inf else (-np.inf, np.inf)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc"})
+def _residuals(costs: Any, t: int, f: Any, r: Any) -> float:
+    """r = c_t + f, padded; the sum of it, in an order of its own."""
+    total, n = 0.0, costs.shape[1]
     for x in range(n):
-        r[x] = c[x] + f[x]
-    (lo, hi), (least, largest), high = extremes(r[:n]), extremes(logs), extremes(v)[1]
-    _, error = enclose(max(-lo, hi), high, LEAST, max(-least, largest), temperature, entries, EPS)
-    return (lo - error, hi + error) if abs(total(r[:n])) + error < np.inf else (-np.inf, np.inf)
+        r[x] = costs[t, x] + f[x]
+        total += r[x]
+    for x in range(n, r.size):
+        r[x] = r[0]
+    return total
 
 
 @njit(cache=True, error_model="numpy")
@@ -375,7 +393,7 @@ def _inverse_at(columns: Any, temperature: float, v: Any, out: Any) -> None:
     n, padded = columns.shape
     d, w, s, logs = [np.zeros(padded) for _ in range(4)]
     out[:] = 0.0
-    if look(columns, temperature, v, np.zeros(1), d, w, s, logs, np.empty((2, padded))) == 0:
+    if look(columns, temperature, v, d, w, s, logs)[1] == np.inf:
         return
     for y in range(n):
         for x in range(n):

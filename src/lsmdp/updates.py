@@ -95,8 +95,8 @@ def _first(
     last: int,
 ) -> tuple[float, float, float, float]:
     lo, hi, least, most = np.inf, -np.inf, np.inf, -np.inf
-    space = np.empty((8, ROWS))
-    m, s, logs, mean, lower, upper, spare = space[0], space[1], space[2], space[3], space[4], space[5], space[6:]
+    space = np.empty((6, ROWS))
+    m, s, logs, mean, lower, upper = space[0], space[1], space[2], space[3], space[4], space[5]
     for k in range(ROWS):
         m[k], s[k] = low, 1.0
     earlier = max(t - 1, 1)
@@ -108,7 +108,7 @@ def _first(
                 s[k], logs[k] = all_s[start + k], all_logs[start + k]
         else:
             block_sums(indptr, indices, data, v, w, temperature, start, size, m, s)
-            logs_of(s, logs, spare)
+            logs_of(s, logs)
         here, out, before, cost, total = (
             v[start:end],
             once[start:end],
@@ -145,8 +145,7 @@ def _again(
     last: int,
 ) -> tuple[float, float]:
     least, most = np.inf, -np.inf
-    space = np.empty((5, ROWS))
-    m, s, logs, spare = space[0], space[1], space[2], space[3:]
+    m, s, logs = np.empty(ROWS), np.empty(ROWS), np.empty(ROWS)
     for k in range(ROWS):
         m[k], s[k] = low, 1.0
     share = 0.5 if average else 1.0
@@ -154,7 +153,7 @@ def _again(
         size = min(ROWS, last - start)
         end = start + size
         block_sums(indptr, indices, data, v, w, temperature, start, size, m, s)
-        logs_of(s, logs, spare)
+        logs_of(s, logs)
         here, out, total = v[start:end], new[start:end], c_sum[start:end]
         for k in range(size):
             out[k] = here[k] + share * (total[k] / t + ((m[k] - here[k]) - temperature * logs[k]))

@@ -62,19 +62,20 @@ class LeaderBase(ABC):
     def observe_all(self, lmdp: LMDP, state: State, costs: Floats) -> Stretch:
         """The same for each row of costs."""
         rounds, aims, steps = len(costs), self.aims(state, costs), np.zeros(len(costs), np.int64)
+        sums = small.UNKNOWN
         if lmdp.square is None:
             followed, after = self._follow(lmdp, state, aims)
             values, bounds, steps[aims.after] = np.vstack([state.v, followed.v]), followed[1:3], followed.steps
         else:
             found = lead_all(lmdp, aims.costs, aims.gaps, state.v, state.inverse, state.debt)
-            values, bounds, steps[aims.after] = found.v, (found.lo, found.hi), found.steps
+            values, bounds, steps[aims.after], sums = found.v, (found.lo, found.hi), found.steps, found.sums
             after = state._replace(**aims.memory(), v=values[-1].copy(), inverse=found.inverse, debt=found.debt)
         lo, hi = np.append(state.lo, bounds[0]), np.append(state.hi, bounds[1])
         after = after._replace(lo=float(lo[-1]), hi=float(hi[-1]), steps=int(steps[-1]))
         if aims.after.size < rounds:
             played = np.searchsorted(aims.after, np.arange(rounds + 1))  # so many were found before each round
-            values, lo, hi = values[played], lo[played], hi[played]
-        return Stretch(values, lo[:-1], hi[:-1], steps, after)
+            values, lo, hi, sums = values[played], lo[played], hi[played], small.UNKNOWN
+        return Stretch(values, lo[:-1], hi[:-1], steps, after, sums)
 
     def _follow(self, lmdp: LMDP, state: State, aims: Aims) -> tuple[Rounds, State]:
         """The aims of any model, solved one after the other, and the state after the last."""
@@ -109,7 +110,7 @@ def lead_all(lmdp: LMDP, costs: Floats, gaps: Floats, v: Floats, inverse: Floats
         rest = small.lead_all(square, lmdp.temperature, costs[at + 1 :], gaps[at + 1 :], hard.v, inverse, 0)
         for column, more in zip((leads.v[1:], *leads[2:5]), (rest.v[1:], *rest[2:5]), strict=True):
             column[at + 1 :] = more
-        leads = leads._replace(done=at + 1 + rest.done, inverse=rest.inverse, debt=rest.debt)
+        leads = leads._replace(done=at + 1 + rest.done, inverse=rest.inverse, debt=rest.debt, sums=small.UNKNOWN)
     return leads
 
 

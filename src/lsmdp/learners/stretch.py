@@ -14,13 +14,14 @@ from numba import njit
 
 from lsmdp.arrays import Floats, Ints
 from lsmdp.learners.base import State
-from lsmdp.small import given
+from lsmdp.small import UNKNOWN, given
 
 
 class Stretch(NamedTuple):
     """What a learner plays in consecutive rounds, what it reports of each, and its state after them.
 
     Row k of ``values`` is played in the k-th round; the last row, one more than the rounds, is for the round after.
+    ``sums`` holds what their certificates have summed up (small.py), so that the books need not do it again.
     """
 
     values: Floats
@@ -28,6 +29,7 @@ class Stretch(NamedTuple):
     hi: Floats
     steps: Ints
     state: State
+    sums: Floats = UNKNOWN
 
 
 def unmoved(v: Floats, rounds: int, state: State) -> Stretch:

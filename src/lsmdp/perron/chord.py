@@ -125,7 +125,7 @@ def _rounds(
     steps: Any,
 ) -> tuple[int, int, float, float]:
     n = value.size
-    cost, space, pairs = np.empty(n), np.empty(n + max(n, 4 * RUN)), [np.empty((2, n), dtype=np.float32)]
+    cost, space, pairs = np.empty(n), np.empty(n + max(n, 2 * RUN)), [np.empty((2, n), dtype=np.float32)]
     spare = space[n : 2 * n]
     for k in range(gaps.size):
         v = values[k]  # in the order of the factor, until the round is done
@@ -180,7 +180,7 @@ def _round(
     law, rows, blocks, bases, lower, upper, pivots = made
     n, goal = v.size, 0.9 * tol / T  # a tenth of the tolerance is kept for rounding
     a, r, d, shares = logs, space[:n], space[n : 2 * n], np.empty(PAIRS)
-    desk = space[n : n + 4 * RUN].reshape((4, RUN))  # the place of d, while that is not in use
+    desk = space[n : n + 2 * RUN].reshape((2, RUN))  # the place of d, while that is not in use
     lo, hi = -np.inf, np.inf
     if unseen:
         lo, hi = _judge(P, cost, v, T, z, logs, desk)
@@ -233,20 +233,20 @@ def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any, desk: Any) ->
     low, high = extremes(v)
     if not high - low <= FLAT * T:
         return -np.inf, np.inf
-    s, surprise, spare = desk[0], desk[1], desk[2:]
+    s, surprise = desk[0], desk[1]
     for start in range(0, v.size, RUN):
         end = min(start + RUN, v.size)
         here, units = v[start:end], logs[start:end]
         for k in range(here.size):
             here[k] -= low
             units[k] = here[k] / T
-        exponentials(units, z[start:end], spare)
+        exponentials(units, z[start:end])
     lower, upper, least = np.inf, -np.inf, np.inf
     for start in range(0, v.size, RUN):
         end = min(start + RUN, v.size)
         here, out, c, rows = v[start:end], logs[start:end], cost[start:end], end - start
         _sums(P, z, start, s[:rows])
-        kernels.logs_of(s[:rows], surprise[:rows], spare)
+        kernels.logs_of(s[:rows], surprise[:rows])
         for k in range(here.size):
             base = -here[k] - T * surprise[k]
             surprise[k], out[k] = c[k] + base, base / -T  # eq:bellman_V
@@ -308,7 +308,7 @@ def _centre(r: Any) -> float:
 @inner(fastmath={"contract"})
 def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any, desk: Any) -> float:
     """r for the new z, and its span. Where a is the Pz / z before (not 0), r changes by log(new / a)."""
-    s, logs, spare, scale = desk[0], desk[1], desk[2:], 1.0 / T
+    s, logs, scale = desk[0], desk[1], 1.0 / T
     near = a[0] > 0.0
     for start in range(0, z.size, RUN):
         end = min(start + RUN, z.size)
@@ -326,7 +326,7 @@ def _update(P: Any, cost: Any, T: float, z: Any, a: Any, r: Any, desk: Any) -> f
             continue
         for k in range(here.size):
             s[k], before[k] = s[k] / before[k] if near else s[k], s[k]
-        kernels.logs_of(s[:rows], logs[:rows], spare)
+        kernels.logs_of(s[:rows], logs[:rows])
         for k in range(here.size):
             out[k] = out[k] - logs[k] if near else c[k] * scale - logs[k]
     return _centre(r)
@@ -407,12 +407,12 @@ def _remember(r: Any, pairs: Any, steps: int) -> None:
 def _move(z: Any, d: Any, low: float, longest: float) -> None:
     """z <- z e^{-d} up to a factor, d is used up; eight terms of the series are exact to rounding up to 0.03."""
     if longest > 0.03:
-        out, spare = np.empty(RUN), np.empty((2, RUN))
+        out = np.empty(RUN)
         for start in range(0, z.size, RUN):
             end = min(start + RUN, z.size)
             for x in range(start, end):
                 d[x] -= low
-            exponentials(d[start:end], out[: end - start], spare)
+            exponentials(d[start:end], out[: end - start])
             for x in range(start, end):
                 z[x] *= out[x - start]
         return
