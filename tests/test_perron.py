@@ -34,6 +34,8 @@ from lsmdp import (
     solve,
     sticky,
 )
+from lsmdp.perron.noda import noda
+from lsmdp.perron.problem import Problem
 
 METHODS = [Auto(), Power(), Direct(), Dense(), Krylov()]
 
@@ -180,6 +182,57 @@ def test_methods_agree_on_nearly_decomposable_chains(method: object) -> None:
     solution = solve(lmdp, c, tol=1e-9, solver=method)
     assert abs(solution.average_cost - reference.average_cost) <= 1e-9
     np.testing.assert_allclose(solution.v, reference.v, rtol=0, atol=1e-9 / 1e-5)  # gap times the slowest time scale
+
+
+# ----------------------------------------------------------------------------------------------------------
+# inverse iteration
+
+
+def two_wells(deeper: int) -> tuple[LMDP, np.ndarray]:
+    """A corridor with a cheap room at either end, one a little cheaper: v leads to that one from everywhere."""
+    lmdp = grid(6, 60)
+    column = np.arange(lmdp.n) % 60
+    c = np.where((column < 5) | (column >= 55), 0.5, 1.0)
+    c[column < 5 if deeper == 0 else column >= 55] -= 1e-3
+    return lmdp, c
+
+
+def test_another_well_becomes_the_deepest() -> None:
+    lmdp, c = two_wells(0)
+    _, other = two_wells(1)
+    before, goal = solve(lmdp, c), solve(lmdp, other, solver=Dense())
+    assert np.ptp(goal.v - before.v) > 10.0  # all of v has to move
+    attempt = noda(Problem(lmdp, other), before.v, 1e-11, 20)
+    assert attempt.gap <= 1e-11
+    assert attempt.steps <= 6
+    np.testing.assert_allclose(attempt.v - attempt.v.min(), goal.v - goal.v.min(), rtol=0, atol=1e-6)
+
+
+def test_half_a_factor_does_as_well_as_a_whole_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem(*two_wells(0))
+    half = noda(problem, np.zeros(problem.n), 1e-11, 20)
+    monkeypatch.setattr("lsmdp.perron.noda.SYMMETRIC_SPAN", -1.0)
+    whole = noda(problem, np.zeros(problem.n), 1e-11, 20)
+    assert half.steps == whole.steps
+    assert max(half.gap, whole.gap) <= 1e-11
+    np.testing.assert_allclose(half.v, whole.v, rtol=0, atol=1e-8)
+
+
+def test_inverse_iteration_gives_way_beyond_floats() -> None:
+    lmdp, c = grid(20, 20), 300.0 * uniform(400)
+    attempt = noda(Problem(lmdp, c), np.zeros(lmdp.n), 1e-9, 20)
+    assert attempt.steps == 0  # the tails of u are 0: v spans more than e^-v can
+    solution = solve(lmdp, c, solver=Direct())
+    assert solution.value_span > 750.0
+    assert_certified(solution, 1e-10)
+
+
+def test_inverse_iteration_gives_way_where_it_does_not_converge() -> None:
+    lmdp, c = ring(1000, drift=0.999), 5.0 * uniform(1000)
+    attempt = noda(Problem(lmdp, c), np.zeros(lmdp.n), 1e-9, 100)
+    assert attempt.gap > 1e-9
+    assert attempt.steps < 20
+    assert_certified(solve(lmdp, c, solver=Direct()), 1e-10)
 
 
 # ----------------------------------------------------------------------------------------------------------

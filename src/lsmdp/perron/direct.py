@@ -1,7 +1,9 @@
-"""Newton's method with sparse state reduction: for roads, grids, rings, and anything small.
+"""Sparse state reduction: for roads, grids, rings, and anything small.
 
-The factors are free of subtractions (elimination.py), so that the steps are accurate however rarely the chain leaves a
-region. The reference state, where d = 0, is kept where the chain actually lives: at the largest entry of mu.
+Inverse iteration (noda.py) takes two to four factors where it converges, and Newton's method (newton.py) goes on from
+the best v where it does not. The factors are free of subtractions (elimination.py), so that the steps are accurate
+however rarely the chain leaves a region. The reference state of Newton's steps, where d = 0, is kept where the chain
+actually lives: at the largest entry of mu.
 """
 
 from __future__ import annotations
@@ -17,12 +19,13 @@ from lsmdp.perron.newton import newton
 from lsmdp.perron.noda import noda
 from lsmdp.perron.problem import Attempt, Problem
 
+INVERSE = 20  # steps of inverse iteration at most: far more than it takes where it converges
 VISITED = 0.01  # the reference may be this much rarer than the commonest state
 
 
 @dataclass(frozen=True)
 class Direct:
-    """Policy iteration with sparse elimination."""
+    """Inverse iteration and policy iteration with sparse elimination."""
 
     max_steps: int = 100
     name = "direct"
@@ -32,7 +35,7 @@ class Direct:
         if problem.plan.entries is None:
             _, lo, hi = problem.residual(v)
             return Attempt(v, lo, hi, 0)
-        attempt = noda(problem, v, tol, self.max_steps)
+        attempt = noda(problem, v, tol, min(INVERSE, self.max_steps))
         taken = attempt.steps
         if attempt.gap > tol and taken < self.max_steps:
             v = attempt.v

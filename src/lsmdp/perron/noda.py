@@ -14,14 +14,15 @@ their distances from lo each time, for a fraction of the price of a factor.
 *Far tails.* M^{-k} 1 reaches no further than (lambda - lo)^{-k}. A load at the bottom of v alone has M u = 0 elsewhere,
 the very equation of the tails, so that they are right at once. But it clings to a well that may only seem to be the
 deepest, hence it must narrow the gap far more to be preferred. Where it ends in zeros, v spans more than floats can,
-and Newton's method is asked instead; and so it is where several steps have not halved the gap, as on chains that
-circulate.
+and Newton's method is asked instead; and so it is where several steps have neither halved the gap nor settled lo, as on
+chains that circulate. (A settled lo is the end of the beginning: from then on the deepest well grows fastest.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
@@ -36,7 +37,8 @@ FEW, MANY = 4, 16  # solves with a factor,
 SHARE = 1 / 6  # as many as cost so much of it by the count of their products, and half as much again by the clock
 FAR_BETTER = 0.1  # the gap after a load at the bottom of v, relative to the other
 SMOOTHING = 2  # Bellman steps after each: they never widen the gap
-PATIENCE = 3  # steps that do not halve the gap
+PATIENCE = 3  # steps that neither halve the gap
+SETTLED = 0.1  # nor leave the lower bound to gain so little of what it gained the step before
 STEEPEST = 600.0  # of r - lo: beyond, its exponential is near the end of floats
 
 _Place = tuple[Floats, Floats, float, float]  # v, its residual and bounds
@@ -45,13 +47,15 @@ _Place = tuple[Floats, Floats, float, float]  # v, its residual and bounds
 def noda(problem: Problem, v: Floats, tol: float, max_steps: int) -> Attempt:
     """Iterate until gap <= tol, until that is out of sight, or max_steps; the best v on the way."""
     r, lo, hi = problem.residual(v)
-    best, step, waited = Attempt(v, lo, hi, 0), 0, 0
+    best, step, waited, gain = Attempt(v, lo, hi, 0), 0, 0, inf
     while step < max_steps and waited < PATIENCE and best.gap > tol and not exhausted(r, lo, hi, tol):
         found = _step(problem, v, r, lo)
         if found is None:
             break
+        before, gain = gain, found[2] - lo
         v, r, lo, hi = found
-        step, waited = step + 1, 0 if hi - lo <= best.gap / 2 else waited + 1
+        closing = hi - lo <= best.gap / 2 or (gain <= SETTLED * before and before > 0.0)
+        step, waited = step + 1, 0 if closing else waited + 1
         best = Attempt(v, lo, hi, step) if hi - lo < best.gap else replace(best, steps=step)
     return best
 
