@@ -94,7 +94,7 @@ def cells(record: dict[str, Any]) -> list[str]:
     return [*line, f"{record['mean_products']:.3g}", f"{record['seconds_a_round']:.3g}", "-"]
 
 
-GRIDS = ((32, 10), (100, 10), (316, 2), (1000, 5))
+GRIDS = ((32, 10), (100, 10), (316, 2), (1000, 20))
 GRAPHS = ((1_000, 10), (10_000, 10), (100_000, 5), (1_000_000, 5))
 CASES = {
     **{

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lsmdp import LMDP, clusters, grid, kernels, random_graph, solve
-from lsmdp.perron import seidel
+from lsmdp.perron import Rounds, seidel
 from lsmdp.policy import kept_flow
 
 TOL = 1e-6
@@ -70,6 +70,30 @@ def test_the_bits_are_those_of_a_run_that_was_resumed(temperature: float, monkey
     again = seidel.sweep(LMDP(lmdp.P, temperature=temperature), c_next, TOL, v.copy(), 60)
     np.testing.assert_array_equal(again.v, swept.v)
     assert again[1:] == swept[1:]
+
+
+@pytest.mark.parametrize("name", ["random graph", "cold random graph", "two clusters"])
+def test_rounds_at_once_have_the_bits_of_rounds_one_by_one(name: str) -> None:
+    lmdp, rng = MODELS[name][0](), np.random.default_rng(5)
+    costs = np.cumsum(rng.uniform(0, 1, (1010, lmdp.n)), axis=0)[1000:] / np.arange(1001, 1011)[:, None]
+    costs[7] = rng.uniform(0, 30, lmdp.n)  # more than sweeps can do
+    start = solve(lmdp, costs[0], tol=TOL).v
+    out, v = Rounds.blank(10, lmdp.n), start
+    done, last = seidel.sweep_all(lmdp, costs, np.full(10, TOL), v, 40, out)
+    assert done == 7
+    for k in range(done):
+        swept = seidel.sweep(lmdp, costs[k], TOL, v, 40)
+        assert swept[1:4] == (out.lo[k], out.hi[k], out.steps[k])
+        np.testing.assert_array_equal(swept.v, out.v[k])
+        v = swept.v
+    np.testing.assert_array_equal(last, v)
+    for rounds in (2, 3, 4):
+        _, last = seidel.sweep_all(lmdp, costs[:rounds], np.full(rounds, TOL), start, 40, Rounds.blank(rounds, lmdp.n))
+        np.testing.assert_array_equal(last, out.v[rounds - 1])
+        flow = kept_flow(lmdp, last)
+        assert flow is not None
+        for kept, computed in zip(flow, kernels.flow(lmdp.P, last, lmdp.temperature), strict=True):
+            np.testing.assert_array_equal(kept, computed)
 
 
 def test_a_sweep_ends_where_its_states_have_little_left() -> None:

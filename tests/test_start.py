@@ -77,7 +77,7 @@ USED = {
     "lsmdp.passes._divergence",
     "lsmdp.perron.chord._rounds",
     "lsmdp.perron.newton._lower_to_paths",
-    "lsmdp.perron.seidel._certified",
+    "lsmdp.perron.seidel._rounds",
     "lsmdp.small._lead_all",
     "lsmdp.updates._first",
 }

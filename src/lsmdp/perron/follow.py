@@ -102,6 +102,11 @@ def _next(lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, out: chord.Ro
     c, tol, v, anchor, age = costs[0], float(gaps[0]), last.v, last.anchor, chord.Age(*last[-3:])
     problem = Problem(lmdp, c if lmdp.temperature == 1.0 else read_only(c / lmdp.temperature))
     goal, steps = 0.9 * tol / lmdp.temperature, 0
+    if not anchor.size and age.spent == 0.0 and len(costs) > 1:
+        done, swept = seidel.sweep_all(lmdp, costs, gaps, v, LOOK, out)
+        if done:
+            at = done - 1
+            return done, Followed(swept, float(out.lo[at]), float(out.hi[at]), int(out.steps[at]), NOWHERE, *chord.NEW)
     if not anchor.size or _dear(problem):  # try without, and keep the anchor
         found, steps, left = _without_factor(problem, c, tol, v, goal, unaided=age.spent > 0.0)
         waited = age.spent + left if left else 0.0

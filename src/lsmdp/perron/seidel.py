@@ -24,7 +24,7 @@ and a change of lambda' are chosen such that the sum of e over each set vanishes
 (I - Q) 1_B is the chance to leave B, or minus that to enter it, a sum without cancellation.
 
 Everything is judged by the certificate of the v that comes out, in double precision; where it is too wide, another
-round of sweeps starts from there.
+attempt starts from there. Many rounds are one compiled call.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from lsmdp.arrays import Floats, frozen, read_only
 from lsmdp.elementary import entry, extremes, inner
 from lsmdp.model import LMDP
 from lsmdp.parts import LARGE
+from lsmdp.perron.chord import Rounds
 from lsmdp.policy import flow_of, keep_flow
 
 CHUNK = 256  # states whose sums are taken before any of them moves,
@@ -81,18 +82,21 @@ class Swept(NamedTuple):
 
 def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
     """From v until the bounds for the cost c are at most tol apart, or ``limit`` sweeps."""
-    T, c, flow, sweeps, left = lmdp.temperature, frozen(c), flow_of(lmdp, v), 0, MANY
-    width = np.inf
+    out, gaps, sweeps, left, width = Rounds.blank(1, lmdp.n), np.array([tol]), 0, MANY, np.inf
+    flow = flow_of(lmdp, v)
     for _ in range(ROUNDS):
         if not flow.flat or sweeps >= limit:
             break
-        flow, lo, hi, wide, taken, rate = _attempt(lmdp, c, flow, SHARE * tol / T, limit - sweeps)
-        sweeps += taken
-        left = min(log(max(wide * T / tol, 2.0)) / -log(rate), MANY) if rate < 1.0 else MANY
+        done, flow, wide, rate = _run(lmdp, c[np.newaxis], gaps, flow, limit - sweeps, 1, out)
+        lo, hi, sweeps = float(out.lo[0]), float(out.hi[0]), sweeps + int(out.steps[0])
+        left = min(log(max(wide * lmdp.temperature / tol, 2.0)) / -log(rate), MANY) if rate < 1.0 else MANY
         if not wide < np.inf:
             break
+        if _threaded(lmdp):
+            flow, lo, hi = kernels.evaluate(lmdp.P, c, flow.v, lmdp.temperature)
+            done = int(hi - lo <= tol)
         v = flow.v
-        if hi - lo <= tol:
+        if done:
             keep_flow(lmdp, flow)
             return Swept(v, lo, hi, sweeps, 0.0)
         if not hi - lo < width / 2:
@@ -101,19 +105,38 @@ def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
     return Swept(v, -np.inf, np.inf, sweeps, left)
 
 
-def _attempt(
-    lmdp: LMDP, c: Floats, flow: kernels.Flow, goal: float, limit: int
-) -> tuple[kernels.Flow, float, float, float, int, float]:
-    """The next v, as a flow, with its bounds for c; and what ``_certified`` says of it."""
+def sweep_all(lmdp: LMDP, costs: Floats, gaps: Floats, v: Floats, limit: int, out: Rounds) -> tuple[int, Floats]:
+    """The same for one cost after another, as long as that suffices: how many, and the v of the last."""
+    flow = flow_of(lmdp, v)
+    if not flow.flat or _threaded(lmdp):
+        return 0, v
+    flow = flow._replace(w=flow.w.copy(), s=flow.s.copy(), logs=flow.logs.copy())
+    done, flow, _, _ = _run(lmdp, costs, gaps, flow, limit, ROUNDS, out)
+    if done == len(costs):  # else it is of a round that failed
+        keep_flow(lmdp, flow)
+    return done, flow.v
+
+
+def _run(
+    lmdp: LMDP, costs: Floats, gaps: Floats, flow: kernels.Flow, limit: int, attempts: int, out: Rounds
+) -> tuple[int, kernels.Flow, float, float]:
+    """The rounds done; the last v, with the flow of the last attempt; and the gap expected of that, its contraction.
+
+    The flow that is given is written over from the second attempt on. Where certificates are left to threads they are
+    not found: one attempt is all there can be, and the flow that comes out has only its v.
+    """
     arrays, single = _kept(lmdp)
-    T, v, room = flow.temperature, np.empty(lmdp.n), lmdp.n if arrays[1].size < LARGE else 0
-    w, s, logs = np.empty(room), np.empty(room), np.empty(room)
-    found = kernels.Flow(frozen(v), T, 0.0, w, s, logs)
-    given = (T, c, flow.v, flow.w, flow.s, flow.logs, flow.low, *single, goal, limit)
-    lo, hi, wide, steps, rate = _certified(v, *given, *arrays, found.v, w, s, logs)
-    if room == 0:  # by threads
-        found, lo, hi = kernels.evaluate(lmdp.P, c, found.v, T)
-    return found, lo, hi, wide, steps, rate
+    n = 0 if _threaded(lmdp) else lmdp.n
+    room, mine = (np.empty(n), np.empty(n), np.empty(n)), (flow.w, flow.s, flow.logs)
+    given = flow.temperature, frozen(costs), frozen(gaps), flow.v, *mine, flow.low, *single, limit, attempts
+    done, swaps, wide, rate = _rounds(*given, *arrays, frozen(out.v), *room, *out)
+    v = read_only(out.v[max(done - 1, 0)].copy())
+    return done, kernels.Flow(v, flow.temperature, 0.0, *(room if swaps % 2 or not n else mine)), wide, rate
+
+
+def _threaded(lmdp: LMDP) -> bool:
+    """Whether certificates are left to several threads."""
+    return bool(lmdp.P.data.size >= LARGE)
 
 
 def _kept(lmdp: LMDP) -> tuple[kernels.Arrays, tuple[Any, Any, Any, Any]]:
@@ -132,10 +155,10 @@ def _kept(lmdp: LMDP) -> tuple[kernels.Arrays, tuple[Any, Any, Any, Any]]:
 
 
 @entry()
-def _certified(
-    u: Any,
+def _rounds(
     temperature: float,
-    c: Any,
+    costs: Any,
+    gaps: Any,
     v: Any,
     w: Any,
     s: Any,
@@ -145,8 +168,8 @@ def _certified(
     indices: Any,
     data: Any,
     diagonal: Any,
-    goal: float,
     limit: int,
+    attempts: int,
     P_indptr: Any,
     P_indices: Any,
     P_data: Any,
@@ -154,11 +177,59 @@ def _certified(
     found_w: Any,
     found_s: Any,
     found_logs: Any,
+    values: Any,
+    los: Any,
+    his: Any,
+    steps: Any,
+) -> tuple[int, int, float, float]:
+    """Some attempts for each cost, until one is not certified: how many are; how often the flow and its room changed
+    places; of the last attempt, the gap that was expected of it, and the contraction.
+
+    ``found`` is ``values``, read-only.
+    """
+    single, P, wide, rate, swaps = (indptr, indices, data), (P_indptr, P_indices, P_data), np.inf, 1.0, 0
+    for k in range(gaps.size):
+        goal, width, steps[k], left = SHARE * gaps[k] / temperature, np.inf, 0, attempts
+        while left > 0 and steps[k] < limit:
+            before, after = (v, w, s, logs), (found[k], found_w, found_s, found_logs)
+            los[k], his[k], wide, taken, rate = _certified(
+                values[k], temperature, costs[k], before, low, single, diagonal, goal, limit - steps[k], P, after
+            )
+            steps[k] += taken
+            gap, left = his[k] - los[k], left - 1
+            if not gap < np.inf:
+                break
+            v, low, swaps = found[k], 0.0, swaps + 1
+            w, s, logs, found_w, found_s, found_logs = found_w, found_s, found_logs, w, s, logs
+            if gap <= gaps[k] or not gap < width / 2:
+                break
+            width = gap
+        if not his[k] - los[k] <= gaps[k]:
+            return k, swaps, wide, rate
+    return gaps.size, swaps, wide, rate
+
+
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
+def _certified(
+    u: Any,
+    temperature: float,
+    c: Any,
+    before: Any,
+    low: float,
+    single: Any,
+    diagonal: Any,
+    goal: float,
+    limit: int,
+    P: Any,
+    after: Any,
 ) -> tuple[float, float, float, int, float]:
     """u = v + d from 0: bounds, the gap that was expected of it, the sweeps, and the contraction of the last one.
 
-    ``found`` is u, read-only; if there is room, w, s and logs are found with the bounds that u proves for c.
+    ``before`` is v with its flow, ``after`` is u, read-only; if there is room, its flow is found with its bounds for c.
     """
+    v, w, s, logs = before
+    indptr, indices, data = single
+    found, found_w, found_s, found_logs = after
     n, lo, hi = v.size, -np.inf, np.inf
     r, gain, pull = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
     x, e = np.empty_like(r), np.empty_like(r)
@@ -190,9 +261,7 @@ def _certified(
         stalled = stalled + 1 if stalled < 0 or rate > STALLED else 0
     high = _added(x, w, temperature, u)
     if found_w.size > 0:
-        lo, hi = kernels.evaluate_into(
-            P_indptr, P_indices, P_data, c, found, high, temperature, found_w, found_s, found_logs
-        )
+        lo, hi = kernels.evaluate_into(P[0], P[1], P[2], c, found, high, temperature, found_w, found_s, found_logs)
     return lo, hi, span * rate, steps, rate
 
 
