@@ -42,6 +42,8 @@ the last vector and the loosest tolerance that meets the certificate; `power` is
   not save a step where the first one leaves a square; on roads, each leaves a tenth to a quarter. Pairs that are
   remembered across rounds, and Bellman updates between the steps, did not pay. One-way roads have two triangles to
   read instead of one, and their first step raises the residual.
+- **Grids of a million states**: wells of v that are almost equally deep. Where a round makes another one the deepest,
+  all of v moves by dozens, which is the work of inverse iteration: three factors or more.
 - **Random graphs**: about six sweeps of 0.75 products, a certificate of 2. A sweep takes as long as its reads of P and
   x, three to an entry. Forward and backward sweeps that share their sums read P half as often, but the vectors twice,
   and rows that are cut in two end anywhere: no gain with seven moves. Two clusters take nine sweeps and a product for
@@ -65,7 +67,8 @@ at the same certificate; both from P and a cost alone.
     "scaling": """## Growth
 
 Products a round against the number of states, and what a game of 3,000 rounds spends: how often what the learner keeps
-of its solver was renewed, and its steps.
+of its solver was renewed, and its steps. The largest grid has rounds of two kinds: in most, v moves little; in some,
+another well of v becomes the deepest. So its mean is far from its median.
 """,
     "follow": """## Lines a second of lsmdp follow
 

@@ -301,7 +301,8 @@ def cells(record: dict[str, Any]) -> list[str]:
     return line + [_peer_cell(record["peers"].get(who)) for who in PEERS]
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
+    """Three digits, or all that are before the point."""
     return f"{number:.3g}" if number < 1000 else f"{number:,.0f}"
 
 

@@ -17,7 +17,7 @@ from rich.table import Table
 
 import lsmdp
 from benchmarks.measure import Blocks, repeated
-from benchmarks.rounds import FIRST, KEPT, WARM, WIDTH, Game
+from benchmarks.rounds import FIRST, KEPT, WARM, WIDTH, Game, short
 
 ROUNDS = 3000
 SHOWN = (10, 30, 100, 300, 1000, 3000)
@@ -72,7 +72,7 @@ def _game(case: Case, lmdp: lsmdp.LMDP) -> dict[str, Any]:
     return {"along": along, "counts": bool(state.hi - state.lo <= min(1e-6, 0.1 / ROUNDS))}
 
 
-HEADINGS = ("case", "states", "products a round", "seconds a round", "renewals / steps up to round")
+HEADINGS = ("case", "states", "products a round", "median", "seconds a round", "renewals / steps up to round")
 
 
 def table(records: Iterable[dict[str, Any]]) -> Table:
@@ -90,8 +90,9 @@ def cells(record: dict[str, Any]) -> list[str]:
     line = [record["case"], f"{record['states']:,}"]
     if "along" in record:
         along = [f"{t:,}: {renewals:,} / {steps:,}" for t, renewals, steps in record["along"] if t in SHOWN]
-        return [*line, "-", "-", ", ".join(along)]
-    return [*line, f"{record['mean_products']:.3g}", f"{record['seconds_a_round']:.3g}", "-"]
+        return [*line, "-", "-", "-", ", ".join(along)]
+    products = [short(record[key]) for key in ("mean_products", "median_products")]
+    return [*line, *products, f"{record['seconds_a_round']:.3g}", "-"]
 
 
 GRIDS = ((32, 10), (100, 10), (316, 2), (1000, 20))
