@@ -56,8 +56,8 @@ From P and a cost alone; the checks of the model, the choice of a method and its
 *steps*, seconds, the same in products, the *gap* of its certificate and that gap evaluated by numpy alone. The peer is
 scipy's `eigs` to machine precision from the vector of ones (numpy's `eig` for the full matrix): its seconds, their
 *ratio* to lsmdp's, how far its average cost is off (*d lambda*), how many entries of its vector z are not positive, and
-the gap of v = -log z. On grids it is quicker, and its eigenvalue is right; but half of its z is noise around 0, so that
-there is neither a value function nor a policy to be had from it.
+the gap of v = -log z. On large grids it is quicker, and its eigenvalue is right; but much of its z is noise around 0,
+so that there is neither a value function nor a policy to be had from it.
 """,
     "cold": """## Cold solves of large grids
 
