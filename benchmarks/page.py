@@ -41,14 +41,17 @@ the last vector and the loosest tolerance that meets the certificate; `power` is
 - **Grids and roads**: two to four steps a round, of which the triangles of the factor are most. A fresh factor would
   not save a step where the first one leaves a square; on roads, each leaves a tenth to a quarter. Pairs that are
   remembered across rounds, and Bellman updates between the steps, did not pay. One-way roads have two triangles to
-  read instead of one, and their first step raises the residual.
+  read instead of one, and their first step raises the residual. What is needed is a step that reads less: an
+  incomplete factor that contracts as well, or its numbers in 16 bits.
 - **Grids of a million states**: wells of v that are almost equally deep. Where a round makes another one the deepest,
-  all of v moves by dozens, which is the work of inverse iteration: three factors or more.
+  all of v moves by dozens, which is the work of inverse iteration: three factors or more. What is needed is a factor in
+  less time (its subtrees by threads), or one that several such rounds can share.
 - **Random graphs**: about six sweeps of 0.75 products, a certificate of 2. A sweep takes as long as its reads of P and
   x, three to an entry. Forward and backward sweeps that share their sums read P half as often, but the vectors twice,
   and rows that are cut in two end anywhere: no gain with seven moves. Two clusters take nine sweeps and a product for
-  their levels.
-- **Full matrices**: the certificate (exponentials, a product, logarithms) is most of a round.
+  their levels. What is needed is a better contraction for the same reads: four sweeps in place of six.
+- **Full matrices**: the certificate (exponentials, a product, logarithms) is most of a round, and two matrices and two
+  inverses do not fit the fastest cache. What is needed is a certificate of z itself, with no v in between.
 """,
     "solve": """## Cold solves to 10^-10
 
