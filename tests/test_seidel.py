@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import njit
 
 from lsmdp import LMDP, clusters, grid, kernels, random_graph, solve
+from lsmdp.arrays import frozen
 from lsmdp.perron import Rounds, seidel
 from lsmdp.policy import kept_flow
 
@@ -94,6 +96,31 @@ def test_rounds_at_once_have_the_bits_of_rounds_one_by_one(name: str) -> None:
         assert flow is not None
         for kept, computed in zip(flow, kernels.flow(lmdp.P, last, lmdp.temperature), strict=True):
             np.testing.assert_array_equal(kept, computed)
+
+
+@njit
+def prepare(diagonal, c, v, w, s, logs, low, u, r, gain, pull, x):  # type: ignore[no-untyped-def]
+    return seidel._prepare(diagonal, c, v, w, s, logs, 0.7, low, u, r, gain, pull, x)
+
+
+def test_it_does_not_matter_whether_the_new_v_takes_the_place_of_the_old() -> None:
+    """As in the second attempt of a round among many. Residuals that sum up to rounding only show in which order."""
+    n, rng = 2000, np.random.default_rng(6)
+    for _ in range(20):
+        noise, v = rng.standard_normal(n), rng.uniform(0, 5, n)
+        v[0], noise[0] = 0.0, 0.0
+        noise[1:] -= noise[1:].mean()
+        logs = -rng.uniform(0, 1, n)
+        given = np.full(n, 0.1, np.float32), v + 0.7 * logs + 1e-4 * noise
+        found = []
+        for in_place in (True, False):
+            old = v.copy()
+            u, old = (old if in_place else np.empty(n)), frozen(old)
+            r, gain, pull, x = np.empty((4, n), np.float32)
+            assert prepare(*given, old, np.exp(-v), np.exp(logs), logs, 0.0, u, r, gain, pull, x)
+            found.append((u, r, gain, pull, x))
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_a_sweep_ends_where_its_states_have_little_left() -> None:

@@ -289,8 +289,9 @@ def _prepare(
         u[i] = (v[i] - low) * scale
         value = (c[i] * scale - u[i]) - logs[i] - origin
         r[i] = value  # small, and so exact enough
-        total += value
         steep += u[i] > SPAN
+    for i in range(v.size):  # apart: u may be v, and a loop that may not look ahead adds up in another order
+        total += r[i]
     mean = np.float32(total / v.size)
     for i in range(v.size):
         weight, total_weight = np.float32(w[i]), np.float32(s[i])
