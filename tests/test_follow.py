@@ -38,7 +38,7 @@ from lsmdp.learners.ftl import FTLState
 from lsmdp.learners.leader import LeaderBase
 from lsmdp.perron import NOWHERE, Followed, Problem, chord, follow, follow_all
 from lsmdp.perron.factor import nothing
-from lsmdp.perron.follow import PATIENCE, factor_bytes
+from lsmdp.perron.follow import PATIENCE, _solved, factor_bytes
 from lsmdp.perron.krylov import product_work
 
 FOLLOW, POLICY = sys.modules["lsmdp.perron.follow"], sys.modules["lsmdp.policy"]
@@ -453,3 +453,16 @@ def test_a_game_of_a_larger_model_is_the_same_in_stretches() -> None:
     for name, array in one.to_arrays().items():
         if name not in ("tallies", "marks.tallies"):  # which hold seconds
             np.testing.assert_array_equal(array, other.to_arrays()[name], err_msg=name)
+
+
+@pytest.mark.parametrize("cheap", [True, False])
+def test_a_hard_round_is_for_elimination_only_where_that_is_cheap(cheap: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On graphs that fill in, a few factors cost more than all the products that other methods take."""
+    lmdp, asked = grid(30, 30) if cheap else random_graph(700), []
+    run = Direct.run
+    monkeypatch.setattr(Direct, "run", lambda *given: asked.append(given) or run(*given))  # type: ignore[func-returns-value]
+    c = np.random.default_rng(0).uniform(0, 1, lmdp.n)
+    (v, lo, hi), _ = _solved(Problem(lmdp, c), c, 1e-6, np.zeros(lmdp.n), 0.9e-6)
+    assert bool(asked) is cheap
+    assert hi - lo <= 1e-6
+    assert v.min() == 0.0
