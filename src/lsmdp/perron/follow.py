@@ -12,8 +12,8 @@ into stretches.
   a factor), which remove a few slow modes: other chains that are nearly decomposable or nearly periodic have no more.
   Where steps with a factor are cheaper, the present v becomes the anchor.
 - *An anchor.* Steps with its factor (chord.py), after an attempt without it where they are dear. If they fail, the
-  anchor moves to the present v, once; if that does not help, ``solve`` is asked, after inverse iteration (noda.py) where
-  a factor is cheap, from the best v that was reached. So it is where another well becomes the deepest, and v moves far.
+  anchor moves to the present v, once; if that does not help, ``solve`` is asked, and where a factor is cheap,
+  inverse iteration (noda.py) before. So it is where another well of v becomes the deepest, and v moves far.
 - *Ageing.* The anchor moves when its recent rounds take more steps than its rounds did on average, the price F of the
   factor included: the mean (F + k_1 + ... + k_m) / m falls as long as the next k is below it, and rises from there on.
   So a factor is kept where rounds would soon take as many steps with a new one. That they would cannot be known: each
