@@ -51,7 +51,7 @@ MANY = 1e9  # of them, beyond all patience
 UNAIDED = 60  # steps without a factor that are tried before one is made, or ``solve`` is asked,
 ACCELERATED = 3  # each of which costs as much as this many power steps
 USUAL = 3.0  # steps that a round takes with a factor
-CHEAP = 100.0  # steps with a factor, at most, that one costs: 17 to 46 on grids, 148 on a random graph of 700 states
+SPARSE = 20.0  # products with P that a solve costs where a factor is cheap: 5 to 11 on roads, 30 on small random graphs
 PATIENCE = 14  # steps before an anchor is given up, if its factor is cheap
 KEPT = 4  # factors that are kept with a model
 NOWHERE: Floats = read_only(np.empty(0))
@@ -207,7 +207,7 @@ def _iterated(
 def _solved(problem: Problem, c: Floats, tol: float, v: Floats, goal: float) -> tuple[Certified, int]:
     """By elimination where a factor is worth it (there is a goal) and cheap, by whatever suits otherwise."""
     lmdp, steps = problem.lmdp, 0
-    if goal > 0.0 and problem.plan.work <= CHEAP * problem.plan.step:
+    if goal > 0.0 and problem.plan.step <= SPARSE * problem.P.nnz:
         attempt = Direct().run(problem, v / lmdp.temperature, goal)
         found, steps = _certified(lmdp, c, tol, lmdp.temperature * attempt.v), attempt.steps
         if found is not None:
