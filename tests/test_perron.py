@@ -34,6 +34,7 @@ from lsmdp import (
     solve,
     sticky,
 )
+from lsmdp.elimination import eliminate
 from lsmdp.perron.noda import noda
 from lsmdp.perron.problem import Problem
 
@@ -209,10 +210,18 @@ def test_another_well_becomes_the_deepest() -> None:
 
 
 def test_half_a_factor_does_as_well_as_a_whole_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    halves = []
+
+    def watched(*given: object, symmetric: bool = False) -> object:
+        halves.append(symmetric)
+        return eliminate(*given, symmetric=symmetric)
+
+    monkeypatch.setattr("lsmdp.perron.noda.eliminate", watched)
     problem = Problem(*two_wells(0))
     half = noda(problem, np.zeros(problem.n), 1e-11, 20)
     monkeypatch.setattr("lsmdp.perron.noda.SYMMETRIC_SPAN", -1.0)
     whole = noda(problem, np.zeros(problem.n), 1e-11, 20)
+    assert halves == [True] * half.steps + [False] * whole.steps
     assert half.steps == whole.steps
     assert max(half.gap, whole.gap) <= 1e-11
     np.testing.assert_allclose(half.v, whole.v, rtol=0, atol=1e-8)

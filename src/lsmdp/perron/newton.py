@@ -34,7 +34,6 @@ NEAR = 0.1  # below this gap, pure policy iteration is tried first
 CLOSE = 1e-6  # three steps that stay below this gap, but leave
 STALLED = 0.9  # this much of the best one
 HALTING = 0.5  # and this much of the one before, mean that rounding has the last word
-SMOOTHING = 2  # Bellman steps v <- Bv after each Newton step: they never widen the gap, and damp what a solve left
 FAR = 1.0  # a step longer than this may overshoot
 
 
@@ -66,10 +65,7 @@ def newton(problem: Problem, v: Floats, tol: float, evaluator: Evaluator, max_st
         if np.ptp(d) > FAR:
             PT, log_P = problem.reversed_moves
             v = lower_to_paths(PT, log_P, problem.c, lambda_low, v)
-        r, lo, hi = problem.residual(v)
-        for _ in range(SMOOTHING):
-            v = v + r
-            r, lo, hi = problem.residual(v)
+        v, r, lo, hi = problem.smoothed(v)
         lambda_low = max(lambda_low, lo)
         stalled = stalled + 1 if max(STALLED * best.gap, HALTING * before) < hi - lo < CLOSE else 0
         best = Attempt(v, lo, hi, step) if hi - lo < best.gap else Attempt(best.v, best.lo, best.hi, step)

@@ -36,7 +36,6 @@ from lsmdp.perron.problem import Attempt, Problem, exhausted
 FEW, MANY = 4, 16  # solves with a factor,
 SHARE = 1 / 6  # as many as cost so much of it by the count of their products, and half as much again by the clock
 FAR_BETTER = 0.1  # the gap after a load at the bottom of v, relative to the other
-SMOOTHING = 2  # Bellman steps after each: they never widen the gap
 PATIENCE = 3  # steps that neither halve the gap
 SETTLED = 0.1  # nor leave the lower bound to gain so little of what it gained the step before
 STEEPEST = 600.0  # of r - lo: beyond, its exponential is near the end of floats
@@ -75,21 +74,12 @@ def _step(problem: Problem, v: Floats, r: Floats, lo: float) -> _Place | None:
             u /= u.max()
     if not (_positive(u) and _positive(tails)):
         return None
-    place, other = _smoothed(problem, v - np.log(u)), _smoothed(problem, v - np.log(tails))
+    place, other = (problem.smoothed(to - to.min()) for to in (v - np.log(u), v - np.log(tails)))
     return other if other[3] - other[2] <= FAR_BETTER * (place[3] - place[2]) else place
 
 
 def _positive(u: Floats) -> bool:
     return bool(u.min() > 0.0 and u.max() < np.inf)
-
-
-def _smoothed(problem: Problem, v: Floats) -> _Place:
-    v = v - v.min()
-    r, lo, hi = problem.residual(v)
-    for _ in range(SMOOTHING):
-        v = v + r
-        r, lo, hi = problem.residual(v)
-    return v, r, lo, hi
 
 
 def _resolvent(problem: Problem, v: Floats, killing: Floats) -> Callable[[Floats], Floats]:

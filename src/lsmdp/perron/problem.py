@@ -23,6 +23,8 @@ from lsmdp.arrays import CSR, Floats, read_only
 from lsmdp.elimination import Plan
 from lsmdp.model import LMDP
 
+SMOOTHING = 2
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -55,6 +57,14 @@ class Problem:
     def residual(self, v: Floats) -> tuple[Floats, float, float]:
         """r = Bv - v and the bounds on lambda that it proves."""
         return kernels.residual(self.P, self.c, v, 1.0)
+
+    def smoothed(self, v: Floats) -> tuple[Floats, Floats, float, float]:
+        """v after Bellman steps v <- Bv, which never widen the gap and damp what a solve left; its residual and bounds."""
+        r, lo, hi = self.residual(v)
+        for _ in range(SMOOTHING):
+            v = v + r
+            r, lo, hi = self.residual(v)
+        return v, r, lo, hi
 
 
 @dataclass(frozen=True, eq=False)
