@@ -59,7 +59,7 @@ class Problem:
         return kernels.residual(self.P, self.c, v, 1.0)
 
     def smoothed(self, v: Floats) -> tuple[Floats, Floats, float, float]:
-        """v after Bellman steps v <- Bv, which never widen the gap and damp what a solve left; its residual and bounds."""
+        """v after Bellman steps v <- Bv, which never widen the gap and damp what a solve left, and its residual."""
         r, lo, hi = self.residual(v)
         for _ in range(SMOOTHING):
             v = v + r
