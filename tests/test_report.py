@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,9 +18,9 @@ from lsmdp.makers import museum
 from lsmdp.report import figures, frames, write_page
 from lsmdp.report.layout import layout
 from lsmdp.report.story import lede
+from tests.browser import look
 
 Run = Callable[..., Any]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 LARGEST = 6_000_000
 
 # What is noted while the page loads; what a visitor then does is in visit.js.
@@ -39,24 +36,14 @@ CHECK = f"<script>{(Path(__file__).parent / 'visit.js').read_text(encoding='utf-
 
 def visit(page: Path, width: int) -> dict[str, Any]:
     """What a visitor with a window of this width sees."""
-    if CHROMIUM is None:
-        if os.environ.get("LSMDP_BROWSER") == "required":
-            pytest.fail("no Chromium here, and this machine is to have one: make test installs it")
-        pytest.skip("no Chromium on this machine; install the package chromium to look at the page")
     text = page.read_text(encoding="utf-8")
     visited = page.with_name(f"visited-{width}.html")
     visited.write_text(
         text.replace("<body>", f"<body>{VISIT}", 1).replace("</body>", f"{CHECK}</body>", 1), encoding="utf-8"
     )
-    command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-    command += [
-        f"--window-size={width},1400",
-        f"--user-data-dir={page.parent / 'profile'}",
-        "--virtual-time-budget=4000",
-    ]
-    done = subprocess.run([*command, "--dump-dom", visited.as_uri()], capture_output=True, timeout=120, check=False)
-    found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout.decode(), flags=re.DOTALL)
-    assert found, done.stderr.decode()[-2000:]
+    seen = look(visited, page.parent / "profile", '<pre id="seen">', window=(width, 1400))
+    found = re.search(r'<pre id="seen">(.*?)</pre>', seen.document, flags=re.DOTALL)
+    assert found, seen.messages[-2000:]
     return dict(json.loads(html.unescape(found.group(1))))
 
 

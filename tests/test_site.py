@@ -19,10 +19,10 @@ import typer
 
 import lsmdp
 from lsmdp.cli import app
+from tests.browser import look
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WIDTHS = (390, 1440)
 
 
@@ -163,10 +163,6 @@ window.addEventListener("message", (event) => { told.push(event.data);
 @pytest.fixture(scope="module")
 def told(site: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """What every page says of itself in windows of two widths, the search for "regret" among them."""
-    if CHROMIUM is None:
-        if os.environ.get("LSMDP_BROWSER") == "required":
-            pytest.fail("no Chromium here, and this machine is to have one: make test installs it")
-        pytest.skip("no Chromium on this machine; install the package chromium to look at the manual")
     folder = tmp_path_factory.mktemp("visited")
     shutil.copytree(site, folder / "site")
     names = [path.relative_to(folder).as_posix() for path in (folder / "site").rglob("*.html")]
@@ -180,13 +176,9 @@ def told(site: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str,
         for name, width in zip(shown, WIDTHS * len(names), strict=True)
     )
     (folder / "visit.html").write_text(FRAMES % (len(shown), frames), encoding="utf-8")
-    command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-    command += ["--window-size=1500,1000", f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=20000"]
-    done = subprocess.run(
-        [*command, "--dump-dom", (folder / "visit.html").as_uri()], capture_output=True, timeout=180, check=False
-    )
-    note = re.search(r'<pre id="told">(.*?)</pre>', done.stdout.decode(), flags=re.DOTALL)
-    assert note, f"some page did not answer: {done.stderr.decode()[-2000:]}"
+    seen = look(folder / "visit.html", folder / "profile", '<pre id="told">', window=(1500, 1000))
+    note = re.search(r'<pre id="told">(.*?)</pre>', seen.document, flags=re.DOTALL)
+    assert note, f"some page did not answer: {seen.messages[-2000:]}"
     return list(json.loads(html.unescape(note.group(1))))
 
 

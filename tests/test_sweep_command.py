@@ -22,6 +22,7 @@ from typer.testing import Result
 from lsmdp import sweeps
 from lsmdp.sweeps.page import best_title, growth_title, headline, lede, page
 from lsmdp.sweeps.spec import plan
+from tests.browser import look
 
 Run = Callable[..., Result]
 
@@ -39,7 +40,6 @@ learners = ["ftl"]
 horizons = [50]
 seeds = 1
 """  # the first run keeps one of two workers busy for longer than any test
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(autouse=True)
@@ -211,21 +211,11 @@ class TestPage:
             growth_title(games, "ftl") == "The regret of ftl: log T in 1, a power of T in 1, undecided in 1 of 3 games"
         )
 
-    @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here to look at the page with")
     def test_a_browser_draws_it(self) -> None:
         a_sweep()
-        browser = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        browser += [
-            "--enable-logging=stderr",
-            "--virtual-time-budget=2000",
-            f"--user-data-dir={Path('profile').resolve()}",
-        ]
-        target = Path("sweep/report.html").resolve().as_uri()
-        done = subprocess.run(
-            [*browser, "--dump-dom", target], capture_output=True, text=True, timeout=120, check=False
-        )
-        assert "CONSOLE" not in done.stderr
-        assert done.stdout.count('<svg viewBox="0 0 280 190"') == 4
-        assert done.stdout.count("<tr>") == 2 + 4 + 12 + 6  # heads, games, fits, provenance
-        assert '<h1 id="headline">Too few rounds to tell how the regret of ftl grows</h1>' in done.stdout
-        assert "NaN" not in done.stdout.split('id="data"')[0]
+        seen = look(Path("sweep/report.html").resolve(), Path("profile").resolve(), "<svg")
+        assert "CONSOLE" not in seen.messages
+        assert seen.document.count('<svg viewBox="0 0 280 190"') == 4
+        assert seen.document.count("<tr>") == 2 + 4 + 12 + 6  # heads, games, fits, provenance
+        assert '<h1 id="headline">Too few rounds to tell how the regret of ftl grows</h1>' in seen.document
+        assert "NaN" not in seen.document.split('id="data"')[0]
