@@ -9,7 +9,7 @@ PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test browser lint docs bench bench-full rates clean
+.PHONY: help demo test browser lint docs note bench bench-full rates clean
 
 help: ## show this list
 	@echo 'lsmdp: linearly solvable MDPs. Commands (PYTHON=/path/to/python3 chooses the interpreter):'
@@ -37,6 +37,9 @@ lint: $(VENV)/.developing ## style (ruff check, ruff format) and types (mypy --s
 docs: $(VENV)/.developing ## build the manual into build/docs, a site that works from disk
 	@$(RUN) -m sphinx -q -W --keep-going -b html -d build/doctrees docs build/docs
 	@echo "The manual is in build/docs/index.html"
+
+note: $(VENV)/.developing ## compute the numbers of docs/note again, and build its PDF
+	@$(RUN) docs/note/build.py
 
 bench: $(VENV)/.developing ## time lsmdp against its peers (15 minutes) and write docs/performance.md
 	@$(RUN) -m benchmarks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from lsmdp.theory import STATEMENTS, Statement
+from lsmdp.theory.slips import section, slip_of
 
 TOP = """\
 # The paper, label by label
@@ -29,8 +30,9 @@ def page() -> str:
     return "\n".join(
         [
             TOP,
+            section(),
             "## What the paper has",
-            *_table(PAPER, [_row(one, (_maths(one.printed), one.verdict, _maths(one.holds))) for one in printed]),
+            *_table(PAPER, [_row(one, (_maths(one.printed), _verdict(one), _maths(one.holds))) for one in printed]),
             "",
             "## What it does not have",
             *_table(NEW, [_row(one, (_maths(one.holds),)) for one in new]),
@@ -48,6 +50,11 @@ def test_of(one: Statement) -> str:
     """Where that is tested."""
     module = one.check.__module__.rsplit(".", 1)[-1]
     return f"tests/paper/test_{module}.py::test_{re.sub(r'[^A-Za-z0-9_]', '_', one.label)}"
+
+
+def _verdict(one: Statement) -> str:
+    slip = slip_of(one.label)
+    return one.verdict if slip is None else f"{one.verdict} (slip {slip})"
 
 
 def _row(one: Statement, cells: tuple[str, ...]) -> tuple[str, ...]:
