@@ -2,14 +2,16 @@
 # Every path is relative, so a clone works in any folder, with spaces in its name too.
 
 PYTHON ?= python3
+OLDEST ?= python3.11
 VENV := .venv
+LOWEST := .venv-lowest
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test browser lint docs note bench bench-full rates clean
+.PHONY: help demo test browser lint lowest wheel docs note bench bench-full rates clean
 
 help: ## show this list
 	@echo 'lsmdp: linearly solvable MDPs. Commands (PYTHON=/path/to/python3 chooses the interpreter):'
@@ -34,6 +36,16 @@ lint: $(VENV)/.developing ## style (ruff check, ruff format) and types (mypy --s
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m mypy
 
+lowest: $(LOWEST)/.installed ## try every command with the lowest versions that pyproject.toml allows, in .venv-lowest
+	@$(LOWEST)/bin/python tests/smoke.py
+
+wheel: ## build a wheel into dist, and try every command with it alone, in build/wheel
+	@rm -rf build/wheel dist
+	@"$(PYTHON)" -m venv build/wheel
+	@build/wheel/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@build/wheel/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	@build/wheel/bin/python tests/smoke.py
+
 docs: $(VENV)/.developing ## build the manual into build/docs, a site that works from disk
 	@$(RUN) -m sphinx -q -W --keep-going -b html -d build/doctrees docs build/docs
 	@echo "The manual is in build/docs/index.html"
@@ -50,8 +62,8 @@ bench-full: $(VENV)/.developing ## the same with the cases that take long
 rates: $(VENV)/.installed ## how fast regret grows: 240 games in a few minutes, the page is runs/rates/report.html
 	@$(VENV)/bin/lsmdp sweep experiments/rates.toml --out runs/rates
 
-clean: ## remove .venv and everything else that can be made again
-	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean: ## remove .venv, .venv-lowest and everything else that can be made again
+	@rm -rf $(VENV) $(LOWEST) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find src tests benchmarks cases -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp is written after its install has succeeded, so an interrupted one starts again, and nothing is
@@ -77,6 +89,17 @@ $(VENV)/.developing: $(VENV)/.created pyproject.toml
 	@echo "Installing lsmdp and the developers' tools into $(VENV) (a few minutes the first time) ..."
 	@$(PIP) -e '.[dev]'
 	@pwd -P > $(VENV)/.installed
+	@touch $@
+
+# The floors are those of the oldest Python: newer ones need newer wheels, which pip finds by itself.
+$(LOWEST)/.installed: pyproject.toml tests/floors.py
+	@"$(OLDEST)" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { \
+	  echo 'The lowest versions are tried with Python 3.11: name one with OLDEST=/path/to/python3.11.' >&2; \
+	  exit 1; }
+	@echo 'Installing lsmdp with the lowest versions that pyproject.toml allows into $(LOWEST) ...'
+	@"$(OLDEST)" -m venv --clear $(LOWEST)
+	@$(LOWEST)/bin/python tests/floors.py > $(LOWEST)/floors.txt
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[all]' -c $(LOWEST)/floors.txt
 	@touch $@
 
 # The stamp holds the folder it was made in. A clone that was moved or copied together with its .venv would

@@ -7,149 +7,90 @@
     print(run.regret())
     print(lsmdp.certify(run))                                       # every statement of the paper, as numbers
 
-Names are imported where they are first used, so that ``import lsmdp`` is quick.
+The imports below are the one list of public names, in the order of the manual. A type checker follows them. At run
+time they are read and not executed: a name is imported when it is first used, so that ``import lsmdp`` is quick.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from lsmdp.checks import check_learner
-    from lsmdp.costs import read_costs
-    from lsmdp.errors import AssumptionError, ConvergenceError, CostError, LsmdpError, ModelError, SpecError
-    from lsmdp.game import play, rounds
-    from lsmdp.learners import (
-        BeTheLeader,
-        DiscountedLeader,
-        Fixed,
-        FollowTheLeader,
-        Passive,
-        PhasedLeader,
-        TrackTheLeader,
-        WindowLeader,
-    )
-    from lsmdp.makers import (
-        clusters,
-        from_counts,
-        from_edges,
-        from_gymnasium,
-        from_networkx,
-        grid,
-        gymnasium_costs,
-        random_graph,
-        rank_one,
-        ring,
-        sticky,
-    )
-    from lsmdp.memory import load, save
-    from lsmdp.model import LMDP
-    from lsmdp.perron import Auto, Dense, Direct, Krylov, Power, Solution, solve
-    from lsmdp.policy import Policy
-    from lsmdp.sources import read_cost, read_edge_costs, read_model, write_model
-    from lsmdp.theory import Certificate, certify
-    from lsmdp.trajectories import Fit, fit, from_trajectories
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "checks": ("check_learner",),
-    "costs": ("read_costs",),
-    "game": ("play", "rounds"),
-    "learners": (
-        "BeTheLeader",
-        "DiscountedLeader",
-        "Fixed",
-        "FollowTheLeader",
-        "Passive",
-        "PhasedLeader",
-        "TrackTheLeader",
-        "WindowLeader",
-    ),
-    "errors": ("AssumptionError", "ConvergenceError", "CostError", "LsmdpError", "ModelError", "SpecError"),
-    "makers": (
-        "clusters",
-        "from_counts",
-        "from_edges",
-        "from_gymnasium",
-        "from_networkx",
-        "grid",
-        "gymnasium_costs",
-        "random_graph",
-        "rank_one",
-        "ring",
-        "sticky",
-    ),
-    "memory": ("load", "save"),
-    "model": ("LMDP",),
-    "perron": ("Auto", "Dense", "Direct", "Krylov", "Power", "Solution", "solve"),
-    "policy": ("Policy",),
-    "sources": ("read_cost", "read_edge_costs", "read_model", "write_model"),
-    "theory": ("Certificate", "certify"),
-    "trajectories": ("Fit", "fit", "from_trajectories"),
-}
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
+    # isort: off
+    from lsmdp.model import LMDP as LMDP
+    from lsmdp.makers import (
+        grid as grid,
+        ring as ring,
+        random_graph as random_graph,
+        sticky as sticky,
+        rank_one as rank_one,
+        clusters as clusters,
+        from_edges as from_edges,
+        from_networkx as from_networkx,
+        from_gymnasium as from_gymnasium,
+        gymnasium_costs as gymnasium_costs,
+        from_counts as from_counts,
+    )
+    from lsmdp.trajectories import from_trajectories as from_trajectories, fit as fit, Fit as Fit
+    from lsmdp.sources import (
+        read_model as read_model,
+        write_model as write_model,
+        read_cost as read_cost,
+        read_edge_costs as read_edge_costs,
+    )
+    from lsmdp.perron import (
+        solve as solve,
+        Solution as Solution,
+        Auto as Auto,
+        Power as Power,
+        Direct as Direct,
+        Dense as Dense,
+        Krylov as Krylov,
+    )
+    from lsmdp.policy import Policy as Policy
+    from lsmdp.game import play as play, rounds as rounds
+    from lsmdp.costs import read_costs as read_costs
+    from lsmdp.learners import (
+        FollowTheLeader as FollowTheLeader,
+        TrackTheLeader as TrackTheLeader,
+        PhasedLeader as PhasedLeader,
+        DiscountedLeader as DiscountedLeader,
+        WindowLeader as WindowLeader,
+        Passive as Passive,
+        Fixed as Fixed,
+        BeTheLeader as BeTheLeader,
+    )
+    from lsmdp.memory import save as save, load as load
+    from lsmdp.checks import check_learner as check_learner
+    from lsmdp.theory import certify as certify, Certificate as Certificate
+    from lsmdp.errors import (
+        LsmdpError as LsmdpError,
+        ModelError as ModelError,
+        AssumptionError as AssumptionError,
+        CostError as CostError,
+        ConvergenceError as ConvergenceError,
+        SpecError as SpecError,
+    )
+else:  # hidden from type checkers, which would take __getattr__ for leave to use any name
+    import ast
+    import importlib
 
-__all__ = [  # noqa: RUF022 - grouped by subject
-    "LMDP",
-    "grid",
-    "ring",
-    "random_graph",
-    "sticky",
-    "rank_one",
-    "clusters",
-    "from_edges",
-    "from_networkx",
-    "from_gymnasium",
-    "gymnasium_costs",
-    "from_counts",
-    "from_trajectories",
-    "fit",
-    "Fit",
-    "read_model",
-    "write_model",
-    "read_cost",
-    "read_edge_costs",
-    "solve",
-    "Solution",
-    "Policy",
-    "Auto",
-    "Power",
-    "Direct",
-    "Dense",
-    "Krylov",
-    "play",
-    "rounds",
-    "read_costs",
-    "FollowTheLeader",
-    "TrackTheLeader",
-    "PhasedLeader",
-    "DiscountedLeader",
-    "WindowLeader",
-    "Passive",
-    "Fixed",
-    "BeTheLeader",
-    "save",
-    "load",
-    "check_learner",
-    "certify",
-    "Certificate",
-    "LsmdpError",
-    "ModelError",
-    "AssumptionError",
-    "CostError",
-    "ConvergenceError",
-    "SpecError",
-    "__version__",
-]
+    with open(__file__, encoding="utf-8") as _source:
+        _MODULE_OF = {
+            name.name: found.module.removeprefix("lsmdp.")
+            for found in ast.walk(ast.parse(_source.read()))
+            if isinstance(found, ast.ImportFrom) and found.module.startswith("lsmdp.")
+            for name in found.names
+        }
 
+    __all__ = [*_MODULE_OF, "__version__"]
 
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'lsmdp' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"lsmdp.{_MODULE_OF[name]}"), name)
+    def __getattr__(name: str) -> object:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module 'lsmdp' has no attribute '{name}'")
+        return getattr(importlib.import_module(f"lsmdp.{_MODULE_OF[name]}"), name)
 
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    def __dir__() -> list[str]:
+        return sorted(__all__)
