@@ -31,7 +31,8 @@ def solve(
 ) -> Solution:
     """The optimal average cost of ``lmdp`` under the cost c, with bounds at most ``tol`` apart.
 
-    ``start`` is a value function or an earlier :class:`Solution` to begin from. Where no certificate of width ``tol``
+    c is one number per state, in their order or by name (a dict, a pandas Series: labels.py). ``start`` is a value
+    function or an earlier :class:`Solution` to begin from. Where no certificate of width ``tol``
     is found, a :class:`ConvergenceError` carries the best solution so far; with ``throw=False`` it is returned, and
     its ``certified`` is False. P must be irreducible (an AssumptionError names the states that are cut off); a
     periodic P is fine here.
