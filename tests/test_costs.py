@@ -466,8 +466,9 @@ class TestHeaders:
     @pytest.mark.parametrize(
         ("first", "rounds"),
         [
-            ("0,1", 2),  # two states: a cost, as in swap
             ("x,y", 1),
+            ("0.0,1.0", 2),
+            ("0,0", 2),
             ("7,8", 1),  # ids
             ("0.5,0.25", 2),
             ("time,1,0", 1),
@@ -502,13 +503,13 @@ class TestHeaders:
         with pytest.raises(CostError) as error:
             read_costs(path, LABELLED)
         assert str(error.value) == (
-            f'{path}: there is no column for state "f,g" (of 1 without one), though some columns are named after '
+            f'{path}: there is no column for state 4 "f,g" (of 1 without one), though some columns are named after '
             "states. Add it, or remove the header to take the columns by position."
         )
 
     def test_a_column_twice(self, tmp_path: Path) -> None:
         path = save(tmp_path / "c.csv", HEADER + ",b\n" + lines(np.ones((2, 6))))
-        with pytest.raises(CostError, match=r'there are 2 columns for state "b". Keep one'):
+        with pytest.raises(CostError, match=r'the header names state 1 "b" 2 times. Keep one'):
             read_costs(path, LABELLED)
 
     def test_the_wrong_number_of_columns(self, tmp_path: Path) -> None:
@@ -516,6 +517,123 @@ class TestHeaders:
             CostError, match=r"there are 3 costs a round, but the model has 5 states. Give one cost per state"
         ):
             read_costs(save(tmp_path / "c.csv", "0.5,0.5,0.5\n"), PLAIN)
+
+
+IDS = LMDP(PLAIN.P, ["773869", "767541", "12", "717447", "99"])
+NODES = LMDP(PLAIN.P, ["1", "2", "3", "4", "5"])
+B = A[:3]  # a few rounds
+
+
+def indexed(values: Floats) -> str:
+    """Lines with a running number, as pandas writes them below a header that begins with nothing."""
+    return "".join(f"{row},{line}" for row, line in enumerate(lines(values).splitlines(True)))
+
+
+class TestHeadersThatCount:
+    """``DataFrame(c).to_csv()`` writes 0, 1, 2, ... above the costs: no round, whatever the states are called."""
+
+    COUNT, MIXED = "0,1,2,3,4\n", "3,0,4,1,2\n"
+
+    @pytest.mark.parametrize("lmdp", [PLAIN, LABELLED, IDS], ids=["plain", "labelled", "ids"])
+    def test_they_are_no_round(self, tmp_path: Path, lmdp: LMDP) -> None:
+        for text in (self.COUNT + lines(B), "," + self.COUNT + indexed(B), "time," + self.COUNT + indexed(B)):
+            np.testing.assert_array_equal(table(read_costs(save(tmp_path / "c.csv", text), lmdp)), B)
+        for names in (list("01234"), ["__index_level_0__", *"01234"]):
+            values = B if len(names) == 5 else np.column_stack([np.arange(3), B])
+            np.testing.assert_array_equal(table(read_costs(wide(tmp_path / "c.parquet", values, names), lmdp)), B)
+
+    @pytest.mark.parametrize("lmdp", [PLAIN, LABELLED], ids=["plain", "labelled"])
+    def test_numbers_in_any_order_are_the_numbers_of_states(self, tmp_path: Path, lmdp: LMDP) -> None:
+        for text in (self.MIXED + lines(B[:, ORDER]), "," + self.MIXED + indexed(B[:, ORDER])):
+            np.testing.assert_array_equal(table(read_costs(save(tmp_path / "c.csv", text), lmdp)), B)
+        path = wide(tmp_path / "c.parquet", B[:, ORDER], list("30412"))
+        np.testing.assert_array_equal(table(read_costs(path, lmdp)), B)
+
+    def test_but_not_where_labels_are_numbers(self, tmp_path: Path) -> None:
+        for path in (
+            save(tmp_path / "c.csv", self.MIXED + lines(B)),
+            wide(tmp_path / "c.parquet", B, list("30412")),
+        ):
+            with pytest.raises(
+                CostError, match=r'the first line, "3,0,4,1,2", counts the columns in another order, but'
+            ):
+                read_costs(path, IDS)
+
+    def test_counting_from_0_is_no_counting_from_1(self, tmp_path: Path) -> None:
+        with pytest.raises(CostError, match=r'there is no column for state 4 "5" .of 1 without one., though some'):
+            read_costs(save(tmp_path / "c.csv", self.COUNT + lines(B)), NODES)
+        with pytest.raises(CostError, match=r"there is no column for state 0 .of 1 without one., though some"):
+            read_costs(wide(tmp_path / "c.parquet", B, list("12345")), PLAIN)
+        np.testing.assert_array_equal(table(read_costs(save(tmp_path / "c.csv", "1,2,3,4,5\n" + lines(B)), NODES)), B)
+
+    def test_former_numbers_count_as_well(self, tmp_path: Path) -> None:
+        full = np.random.default_rng(1).random((3, 4))
+        for text in (
+            "0,1,2,3\n" + lines(full),
+            ",0,1,2,3\n" + indexed(full),
+            "3,1,0,2\n" + lines(full[:, [3, 1, 0, 2]]),
+        ):
+            costs = read_costs(save(tmp_path / "c.csv", text), DROPPED)
+            np.testing.assert_array_equal(table(costs), full[:, DROPPED.origin])
+        kept = "".join(f"{state}," for state in range(DROPPED.n)).strip(",") + "\n" + lines(full[:, DROPPED.origin])
+        np.testing.assert_array_equal(
+            table(read_costs(save(tmp_path / "c.csv", kept), DROPPED)), full[:, DROPPED.origin]
+        )
+
+    def test_an_index_beside_names_that_nobody_knows(self, tmp_path: Path) -> None:
+        np.testing.assert_array_equal(
+            table(read_costs(save(tmp_path / "c.csv", ",p,q,r,s,t\n" + indexed(B)), LABELLED)), B
+        )
+        with pytest.raises(CostError, match=r"there are 4 costs a round.*an index: save the table with index=False"):
+            read_costs(save(tmp_path / "c.csv", ",p,q,r,s\n" + indexed(B[:, :4])), LABELLED)
+
+    @pytest.mark.parametrize(
+        ("lmdp", "first", "rounds"),
+        [
+            (PAIR, "0,1", 1),
+            (LMDP(PAIR.P, ["a", "b"]), "0,1", 1),
+            (LMDP(PAIR.P, ["0", "1"]), "1,0", 1),
+            (PAIR, "1,0", 2),
+        ],
+        ids=["plain", "labelled", "labels", "in disorder"],
+    )
+    def test_of_two_states_it_is_said_what_was_taken(self, tmp_path: Path, lmdp: LMDP, first: str, rounds: int) -> None:
+        path = save(tmp_path / "c.csv", f"{first}\n1,1\n")
+        taken = "the names of the columns" if rounds == 1 else "a round of costs"
+        with pytest.warns(UserWarning, match=f'c.csv: the first line, "{first}", is taken for {taken}, though'):
+            costs = read_costs(path, lmdp)
+        assert len(list(costs)) == len(list(costs)) == rounds  # nothing more is said, which would be an error here
+        path.write_text(f"x,y\n{first}\n1,1\n")  # the way out
+        assert len(list(read_costs(path, lmdp))) == 2
+
+    def test_one_state_and_wide_scales_as_well(self, tmp_path: Path) -> None:
+        with pytest.warns(UserWarning, match="the names of the columns"):
+            assert table(read_costs(save(tmp_path / "c.csv", "0\n1\n"), makers.rank_one(1))).tolist() == [[1.0]]
+        with pytest.warns(UserWarning, match="the names of the columns"):
+            assert len(list(read_costs(save(tmp_path / "d.csv", self.COUNT + lines(B)), PLAIN, scale=(0, 100)))) == 3
+
+    def test_standard_input_says_so_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, "stdin", io.StringIO("0,1\n1,0\n"))
+        with pytest.warns(UserWarning, match='standard input: the first line, "0,1", is taken for the names'):
+            assert table(read_costs("-", PAIR)).tolist() == [[1.0, 0.0]]
+
+    def test_what_pandas_writes_is_read(self, tmp_path: Path) -> None:
+        pandas = pytest.importorskip("pandas")
+        path = tmp_path / "c.csv"
+        for lmdp in (PLAIN, LABELLED, IDS):
+            for index in (True, False):
+                pandas.DataFrame(B).to_csv(path, index=index)
+                np.testing.assert_array_equal(table(read_costs(path, lmdp)), B)
+                pandas.DataFrame(B[:, ORDER], columns=[(lmdp.labels or "01234")[x] for x in ORDER]).to_csv(
+                    path, index=index
+                )
+                np.testing.assert_array_equal(table(read_costs(path, lmdp)), B)
+
+    def test_states_by_number_in_the_other_forms(self, tmp_path: Path) -> None:
+        rounds = [{"cost": dict(zip("30412", c_t, strict=True))} for c_t in B[:, ORDER].tolist()]
+        np.testing.assert_array_equal(table(read_costs(jsonl(tmp_path / "c.jsonl", rounds), LABELLED)), B)
+        path = long(tmp_path / "long.parquet", B[:, ORDER], [int(name) for name in "30412"])
+        np.testing.assert_array_equal(table(read_costs(path, LABELLED)), B)
 
 
 def damaged(value: float) -> Floats:

@@ -177,6 +177,41 @@ class TestFiles:
         assert result.exit_code == 2
         assert message in result.stderr
 
+    def test_moves_alone_may_cost(self, run: Run, tmp_path: Path) -> None:
+        """Without --cost states cost nothing; ``uniform`` would add a half."""
+        arguments = self.files(tmp_path, "from,to,cost\na,b,0.5\n")
+        costs, rest = arguments[2:4], [*arguments[:2], *arguments[4:], "--json"]
+        alone, zero, half = (
+            json.loads(run(*rest, *cost).stdout) for cost in ([], ["--cost", "zero"], ["--cost", "uniform"])
+        )
+        assert costs[0] == "--cost"
+        assert alone["bounds"] == zero["bounds"]
+        assert alone["average_cost"] > 0.0
+        assert half["average_cost"] == pytest.approx(alone["average_cost"] + 0.5, abs=2e-10)  # the two tolerances
+        nothing = run("solve", "ring:4")
+        assert nothing.exit_code == 2
+        assert (
+            "nothing has a cost. Say what states cost with --cost, what moves cost with --edge-costs" in nothing.stderr
+        )
+
+    @pytest.mark.parametrize(
+        "tolls", ["from,to,cost\n0,2,0.5\n2,2,1\n", "from,to,cost\nx,z,0.5\nz,z,1\n"], ids=["numbers", "labels"]
+    )
+    def test_states_by_label_or_by_number(self, tmp_path: Path, tolls: str) -> None:
+        (tmp_path / "tolls.csv").write_text(tolls)
+        lmdp = lsmdp.LMDP(np.full((3, 3), 1.0 / 3.0), ["x", "y", "z"])
+        assert lsmdp.read_edge_costs(tmp_path / "tolls.csv", lmdp).toarray().tolist() == [
+            [0, 0, 0.5],
+            [0, 0, 0],
+            [0, 0, 1],
+        ]
+
+    @pytest.mark.parametrize("name", ["+1", " 1", "01", "١", "3"])
+    def test_other_ways_to_write_a_number_are_names(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / "tolls.csv").write_text(f"from,to,cost\n0,2,0.5\n{name},2,1\n")
+        with pytest.raises(CostError, match=f'row 1 below the header names "{re.escape(name)}"'):
+            lsmdp.read_edge_costs(tmp_path / "tolls.csv", lsmdp.LMDP(np.full((3, 3), 1.0 / 3.0)))
+
     def test_strangers_are_named_where_nothing_was_dropped(self, tmp_path: Path) -> None:
         lmdp = lsmdp.ring(5)
         path = tmp_path / "tolls.csv"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ import pytest
 from typer.testing import Result
 
 import lsmdp
-from lsmdp.errors import CostError, LsmdpError, ModelError, SpecError
+from lsmdp.errors import AssumptionError, CostError, LsmdpError, ModelError, SpecError
 from lsmdp.report.frames import Film
 
 Run = Callable[..., Result]
@@ -138,8 +139,10 @@ LINKS = [(1, 2, 300.0), (1, 3, 100.0), (2, 1, 50.0), (3, 1, 20.0), (3, 2, 60.0),
 HEADER = "~ \tinit_node\tterm_node\tcapacity\tlength\tfree_flow_time\tb\tpower\tspeed\ttoll\tlink_type\t;"
 
 
-def tntp(links: Any = LINKS, nodes: int = 4, count: int | None = None, header: str = HEADER) -> str:
-    head = ["<NUMBER OF ZONES> 2", f"<NUMBER OF NODES> {nodes}", "<FIRST THRU NODE> 1"]
+def tntp(
+    links: Any = LINKS, nodes: int = 4, count: int | None = None, header: str = HEADER, first: int = 1, zones: int = 2
+) -> str:
+    head = [f"<NUMBER OF ZONES> {zones}", f"<NUMBER OF NODES> {nodes}", f"<FIRST THRU NODE> {first}"]
     head += [f"<NUMBER OF LINKS> {len(links) if count is None else count}", "<END OF METADATA>", "", "", header]
     rows = [f"\t{u}\t{v}\t{capacity}\t6\t6\t0.15\t4\t0\t0\t1\t;" for u, v, capacity in links]
     return "\n".join([*head, *rows, ""])
@@ -199,10 +202,25 @@ class TestTntp:
             (tntp(header="~ from to capacity ;"), 'line 8 is "~ from to capacity ;". Below the metadata stands'),
             (tntp().partition("~")[0], "it ends after the metadata. Below the metadata stands the header"),
             (tntp(header="1 2 3 ;"), 'line 8 is "1 2 3 ;"'),
-            (tntp()[:-40], "A link is a line of numbers that ends with a semicolon"),
-            (tntp(count=9), "it promises 9 links and holds 7: it is truncated"),
-            (tntp([*LINKS, (1, 7, 3.0)]), 'line 16: there is no node "7". Nodes are numbered from 1 to 4'),
-            (tntp([(0, 1, 3.0)]), 'line 9: there is no node "0"'),
+            (tntp()[:-40], "A link is a line of numbers, as many as in the lines before and with a semicolon"),
+            (
+                tntp(count=9),
+                "it promises 9 links and holds 7: it is truncated, or the number is wrong. Get the whole file; or, if "
+                "these are all, write 7 behind <NUMBER OF LINKS>.",
+            ),
+            (
+                tntp([*LINKS, (1, 7, 3.0)]),
+                'line 16: there is no node "7". Nodes are numbered from 1 to 4; or otherwise, if the links name 4 of '
+                "them, but here they name 5.",
+            ),
+            (tntp([*LINKS, (0, 1, 3.0)]), 'line 16: there is no node "0"'),
+            (tntp([*LINKS, ("٣", 1, 3.0)]), 'line 16: there is no node "٣". Nodes have numbers.'),
+            (tntp([*LINKS, ("+3", 1, 3.0)]), 'line 16: there is no node "+3". Nodes have numbers.'),
+            (tntp(nodes=200_000), "it promises 200000 nodes, but 7 links cannot reach them all"),
+            (
+                tntp(first=9),
+                "the through nodes begin at 9, but the last node is 4: none is left. Keep all of them with",
+            ),
             (tntp([(1, 2, -3.0)]), "line 9: the capacity is -3. It cannot be negative"),
             (tntp([(1, 2, "wide")]), 'line 9: the capacity is "wide", not a finite number'),
         ],
@@ -220,7 +238,7 @@ class TestTntp:
         [
             ("Node X Y ;\n1 0 0 ;\n2 0 0 ;\n4 0 0 ;\n", "node 3 has no line. Add it, or remove the file"),
             ("Node X Y ;\n1 0 north ;\n", 'line 2: the y is "north"'),
-            ("Node X Y ;\n9 0 0 ;\n", 'line 2: there is no node "9"'),
+            ("Node X Y ;\n9 0 0 ;\n", 'line 2: there is no node "9" in the network. Drop the line.'),
             ("Node X Y ;\n1 0\n", 'line 2 is "1 0". Give the node, x and y'),
         ],
     )
@@ -231,13 +249,155 @@ class TestTntp:
             lsmdp.read_model(tmp_path / "Town_net.tntp")
         assert f"in Town_node.tntp beside it: {message}" in str(caught.value)
 
-    def test_a_network_that_ends_anywhere_is_refused(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("end", ["\t;", ""])
+    def test_a_network_that_ends_anywhere_is_refused(self, tmp_path: Path, end: str) -> None:
         path = tmp_path / "cut_net.tntp"
-        text = tntp()
-        for length in range(0, len(text) - 2, 3):
+        text = tntp().replace("\t;", end)
+        for length in range(0, len(text) - len(end) - 1, 1):
             path.write_text(text[:length])
             with pytest.raises(SpecError):
                 lsmdp.read_model(path)
+
+    def test_lines_may_do_without_semicolons(self, tmp_path: Path) -> None:
+        """As those of Sydney do."""
+        path = tmp_path / "net.tntp"
+        path.write_text(tntp())
+        P = lsmdp.read_model(path).P.toarray()
+        path.write_text(tntp().replace(";", ""))
+        np.testing.assert_array_equal(lsmdp.read_model(path).P.toarray(), P)
+
+    def test_nodes_may_have_any_numbers(self, run: Run, tmp_path: Path) -> None:
+        """As those of Munich do; the file of nodes speaks of the same."""
+        names = {1: 75674, 2: 2146237932, 3: 12, 4: 900}
+        path = tmp_path / "town_net.tntp"
+        path.write_text(tntp([(names[u], names[v], capacity) for u, v, capacity in LINKS]))
+        (tmp_path / "town_node.tntp").write_text("".join(f"{name} {node} -{node} ;\n" for node, name in names.items()))
+        lmdp = lsmdp.read_model(path)
+        assert lmdp.labels == ("12", "900", "75674", "2146237932")
+        order = [2, 3, 0, 1]
+        path.write_text(tntp())
+        (tmp_path / "town_node.tntp").unlink()
+        np.testing.assert_array_equal(lmdp.P.toarray(), lsmdp.read_model(path).P.toarray()[np.ix_(order, order)])
+        assert lmdp.positions.tolist() == [[3, -3], [4, -4], [1, -1], [2, -2]]
+
+    @pytest.mark.parametrize("name", ["Town_node.tntp", "Town_Nodes.tntp", "town_NODES.TNTP", "Town_nodes.tntp"])
+    def test_the_file_of_nodes_has_many_names(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / "Town_net.tntp").write_text(tntp())
+        (tmp_path / "Town2_node.tntp").write_text("of another network")
+        (tmp_path / name).write_text("1 0 0 ;\n2 5 5 ;\n3 1 2 ;\n4 9 9 ;\n")
+        assert lsmdp.read_model(tmp_path / "Town_net.tntp").positions.tolist() == [[0, 0], [5, 5], [1, 2], [9, 9]]
+
+
+class TestCentroids:
+    """Nothing drives through nodes below <FIRST THRU NODE>: zones 1 and 2 of a square of streets 3, 4, 5 and 6."""
+
+    STREETS = tuple((u, v, 100.0 * u) for u, v in ((3, 4), (4, 5), (5, 6), (6, 3), (4, 3), (6, 5), (5, 3)))
+    CONNECTORS = ((1, 3, 9000.0), (3, 1, 9000.0), (2, 5, 9000.0), (5, 2, 9000.0), (1, 4, 9000.0), (6, 1, 9000.0))
+    NODES = "".join(f"{node} {node} 0.5 ;\n" for node in range(1, 7))
+
+    def town(self, folder: Path, first: int, connectors: Any = CONNECTORS) -> Path:
+        (folder / "Town_net.tntp").write_text(tntp([*self.STREETS, *connectors], 6, first=first))
+        (folder / "Town_node.tntp").write_text(self.NODES)
+        return folder / "Town_net.tntp"
+
+    def streets(self) -> Any:
+        W = np.zeros((4, 4))
+        for u, v, capacity in self.STREETS:
+            W[u - 3, v - 3] = capacity
+        return W / W.sum(axis=1, keepdims=True)
+
+    def test_they_are_left_out(self, run: Run, tmp_path: Path) -> None:
+        path = self.town(tmp_path, 3)
+        lmdp = lsmdp.read_model(path)
+        np.testing.assert_allclose(lmdp.P.toarray(), self.streets(), rtol=1e-15)
+        assert lmdp.labels == ("3", "4", "5", "6")
+        assert lmdp.positions[:, 0].tolist() == [3, 4, 5, 6]
+        assert (lmdp.origin.tolist(), lmdp.origin_n) == ([2, 3, 4, 5], 6)
+        result = run("check", path)
+        assert result.exit_code == 0
+        assert "Of the 6 states of the input, 2 were left out." in result.stdout
+
+    def test_costs_of_all_nodes_will_do(self, tmp_path: Path) -> None:
+        lmdp = lsmdp.read_model(self.town(tmp_path, 3))
+        (tmp_path / "c.csv").write_text("state,cost\n" + "".join(f"{node},{node}\n" for node in range(1, 7)))
+        np.save(tmp_path / "c.npy", np.arange(1.0, 7.0))
+        for name in ("c.csv", "c.npy"):
+            assert lsmdp.read_cost(tmp_path / name, lmdp).tolist() == [3, 4, 5, 6]
+
+    def test_they_are_kept_where_that_is_asked_for(self, tmp_path: Path) -> None:
+        everything = lsmdp.read_model(self.town(tmp_path, 1))
+        path = self.town(tmp_path, 3)
+        kept = lsmdp.read_model(f"{path}:1")
+        np.testing.assert_array_equal(kept.P.toarray(), everything.P.toarray())
+        assert kept.labels == ("1", "2", "3", "4", "5", "6")
+        assert kept.origin is None
+        assert lsmdp.read_model(f"{path}:5").labels == ("5", "6")
+        for strange in ("x", "0", "+1", ""):
+            with pytest.raises(SpecError, match="says that through nodes begin at"):
+                lsmdp.read_model(f"{path}:{strange}")
+
+    def test_zones_that_are_dead_ends_are_left_out_in_any_case(self, run: Run, tmp_path: Path) -> None:
+        """As those of ChicagoSketch, whose first through node is said to be 1."""
+        path = self.town(tmp_path, 1, self.CONNECTORS[:4])
+        with pytest.warns(
+            UserWarning, match="the 2 zones are left out, since each hangs on one other node.*Town_net.tntp:1"
+        ):
+            lmdp = lsmdp.read_model(path)
+        np.testing.assert_allclose(lmdp.P.toarray(), self.streets(), rtol=1e-15)
+        assert lsmdp.read_model(f"{path}:1").n == 6  # and nothing is said
+        result = run("solve", path, "--cost", "hill", "--json")
+        assert result.exit_code == 0
+        assert json.loads(result.stdout)["states"] == 4
+        assert "Warning: " in result.stderr
+        assert "To keep them, write Town_net.tntp:1." in result.stderr
+
+    def test_an_end_that_only_led_to_a_centroid_is_explained(self, run: Run, tmp_path: Path) -> None:
+        path = tmp_path / "Town_net.tntp"
+        path.write_text(tntp([(1, 2, 1.0), (2, 3, 1.0), (3, 2, 1.0), (3, 4, 1.0), (4, 1, 1.0)], first=2))
+        result = run("check", path)
+        assert result.exit_code == 2
+        assert 'state 2 "4" has no successor' in result.stderr
+        assert f"what is no through road was left out (1 of 4 nodes); {path}:1 keeps it." in result.stderr
+        assert f"Ready to paste: lsmdp check {path} --largest-class" in result.stderr
+
+
+DATA = Path(__file__).parents[2] / "shared" / "data" / "strangers"
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"the road networks of other people are not at {DATA}")
+class TestStrangers:
+    @pytest.mark.filterwarnings("ignore:.*387 zones are left out")
+    @pytest.mark.parametrize(
+        ("name", "states", "first"),
+        [
+            ("Anaheim", 344, 39),
+            ("ChicagoSketch", 546, 388),
+            ("Winnipeg", 893, 148),
+            ("SiouxFalls", 24, 1),
+            ("munich", 740, 1),
+        ],
+    )
+    def test_nothing_drives_through_a_zone(self, name: str, states: int, first: int) -> None:
+        lmdp = lsmdp.read_model(DATA / f"{name}_net.tntp", largest_class=True)
+        assert lmdp.n == states
+        assert min(map(int, lmdp.labels or ())) >= first
+        assert lsmdp.solve(lmdp, lsmdp.read_cost("hill", lmdp)).certified
+
+    def test_what_the_zones_of_chicago_would_hold(self) -> None:
+        kept = lsmdp.read_model(f"{DATA / 'ChicagoSketch_net.tntp'}:1")
+        law = lsmdp.Policy(kept, np.zeros(kept.n)).stationary()
+        assert law[:387].sum() == pytest.approx(0.41, abs=0.001)
+
+    def test_half_a_network_is_refused(self) -> None:
+        with pytest.raises(SpecError, match="it promises 75379 links and holds 391: it is truncated"):
+            lsmdp.read_model(DATA / "Sydney_head_net.tntp")
+
+    def test_a_sink_is_told_what_to_do(self) -> None:
+        with pytest.raises(ModelError, match=r'state 1 "2" has no successor.*\(--largest-class\).*\(--teleport 0.01\)'):
+            lsmdp.read_model(DATA / "Braess_net.tntp")
+        with pytest.raises(AssumptionError, match=r"no two states lead to each other.*\(--teleport 0.01\)"):
+            lsmdp.read_model(DATA / "Braess_net.tntp", largest_class=True)
+        assert lsmdp.solve(lsmdp.read_model(DATA / "Braess_net.tntp", teleport=0.01), np.ones(4)).certified
 
 
 def by_definition(env: Any) -> np.ndarray:

@@ -444,6 +444,9 @@ class TestCosts:
         assert read_cost("hill", makers.rank_one(1)).tolist() == [1.0]
         assert np.ptp(read_cost("hill", makers.ring(12))) > 0.9
 
+    def test_zero_is_nothing(self) -> None:
+        assert (read_cost("zero", makers.ring(4)) == 0.0).all()
+
     def test_uniform_is_one_half(self) -> None:
         assert (read_cost("uniform", makers.ring(4)) == 0.5).all()
 
@@ -457,7 +460,7 @@ class TestCosts:
         [
             (
                 "hil",
-                r'"hil" is neither a file nor a known name\. Did you mean "hill"\? Names: hill, uniform, random:SEED',
+                r'"hil" is neither a file nor a known name\. Did you mean "hill"\? Names: hill, uniform, zero, ran',
             ),
             ("random", r'"random" cannot be read as random:SEED'),
             ("random:-1", r"the seed is -1"),
@@ -480,6 +483,21 @@ class TestCosts:
             ("c.npy", np.array([[1], [-2.5], [1e3]])),
             ("c.parquet", {"anything": [1, -2.5, 1e3]}),
             ("c.parquet", {"cost": [1e3, 1, -2.5], "state": ["c", "a", "b"]}),
+            # what pandas writes of a Series and of a DataFrame, with and without an index
+            ("c.csv", "0\n1\n-2.5\n1e3\n"),
+            ("c.csv", ",0\na,1\nb,-2.5\nc,1e3\n"),
+            ("c.csv", ",toll\nc,1e3\na,1\nb,-2.5\n"),
+            ("c.csv", ",0\n2,1e3\n0,1\n1,-2.5\n"),
+            ("c.csv", ",state,cost\n0,c,1e3\n1,a,1\n2,b,-2.5\n"),
+            ("c.csv", "0,1,2\n1,-2.5,1e3\n"),
+            ("c.csv", ",0,1,2\n0,1,-2.5,1e3\n"),
+            ("c.csv", "2,0,1\n1e3,1,-2.5\n"),
+            ("c.csv", "c,a,b\n1e3,1,-2.5\n"),
+            ("c.csv", "time,c,a,b\n9,1e3,1,-2.5\n"),
+            ("c.parquet", {"c": [1e3], "a": [1], "b": [-2.5]}),
+            ("c.parquet", {"2": [1e3], "0": [1], "1": [-2.5]}),
+            ("c.parquet", {"0": [1e3, 1, -2.5], "__index_level_0__": ["c", "a", "b"]}),
+            ("c.parquet", {"0": [1, -2.5, 1e3]}),
         ],
     )
     def test_every_format_gives_back_the_cost(self, tmp_path: Path, file: str, content: Any) -> None:
@@ -498,8 +516,13 @@ class TestCosts:
         table = np.arange(6.0).reshape(2, 3)
         np.save(tmp_path / "c.npy", table)
         write_csv(tmp_path / "c.csv", table)
-        for file in ("c.npy", "c.csv"):
+        (tmp_path / "d.csv").write_text("0,1,2\n0,1,2\n3,4,5\n")  # below a header that counts
+        (tmp_path / "e.csv").write_text(",0,1,2\n0,0,1,2\n1,3,4,5\n")  # and beside an index
+        for file in ("c.npy", "c.csv", "d.csv", "e.csv"):
             np.testing.assert_array_equal(read_cost(tmp_path / file, lmdp), [0.0, 2.0, 3.0, 4.0, 5.0])
+        row = makers.grid(1, 3)
+        (tmp_path / "f.csv").write_text("2,0,1\n7,5,6\n")
+        assert read_cost(tmp_path / "f.csv", row).tolist() == [5.0, 6.0, 7.0]
 
     def test_costs_of_dropped_states_are_dropped(self, tmp_path: Path) -> None:
         weights = np.array([[0.0, 1.0, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0], [0.0, 0.5, 0.25, 0.25], [0.0, 0.0, 0.0, 1.0]])
@@ -509,6 +532,10 @@ class TestCosts:
         np.save(tmp_path / "kept.npy", np.array([1.0, 2.0]))
         write_csv(tmp_path / "named.csv", [(state, float(state)) for state in range(4)], ["state", "cost"])
         for file in ("all.npy", "kept.npy", "named.csv"):
+            np.testing.assert_array_equal(read_cost(tmp_path / file, lmdp), [1.0, 2.0])
+        (tmp_path / "counted.csv").write_text("0,1,2,3\n0,1,2,3\n")
+        (tmp_path / "series.csv").write_text(",0\n0,0\n1,1\n2,2\n3,3\n")
+        for file in ("counted.csv", "series.csv"):
             np.testing.assert_array_equal(read_cost(tmp_path / file, lmdp), [1.0, 2.0])
         np.save(tmp_path / "wrong.npy", np.arange(5.0))
         with pytest.raises(CostError, match="the cost has 5 values, but the model has 2 states"):
@@ -521,11 +548,11 @@ class TestCosts:
             ("1\n2\nnan\n", r"the cost\[2\] is nan"),
             ("1\n2\nthree\n", r'line 3, column 1 is "three", not a number'),
             ("1,2\n3,4\n", r"the cost has 2 x 2 values, but the model has 3 states"),
-            ("state,cost\na,1\nb,2\n", r'state "c" has no cost'),
+            ("state,cost\na,1\nb,2\n", r'state 2 "c" has no cost'),
             ("state,cost\na,1\nb,2\nc,3\nd,4\n", r'there is a cost for "d", which is not a state'),
             ("state,cost\na,1\nb,2\nc,3\nc,4\n", r'the state "c" has 2 costs'),
             ("state,cost\na,1\nb,x\nc,3\n", r'line 3: the cost is "x", not a number'),
-            ("state,cost\n", r'state "a" has no cost'),
+            ("state,cost\n", r'state 0 "a" has no cost'),
             ("", "the file is empty"),
         ],
     )
@@ -535,6 +562,33 @@ class TestCosts:
         with pytest.raises(LsmdpError, match=message) as caught:
             read_cost(path, self.LABELLED)
         assert "bad.csv" in str(caught.value)
+
+    def test_a_header_or_a_cost(self, tmp_path: Path) -> None:
+        """One state was dropped, so n + 1 lines are costs, and n below a header that counts are costs as well."""
+        lmdp = LMDP.repaired(np.array([[0.0, 1.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.5, 0.5]]), largest_class=True)
+        (tmp_path / "c.csv").write_text("0\n0.25\n0.5\n")
+        with pytest.warns(
+            UserWarning, match=r'c\.csv: the first line, "0", is taken for costs, though it could be a head'
+        ):
+            assert read_cost(tmp_path / "c.csv", lmdp).tolist() == [0.25, 0.5]
+        (tmp_path / "c.csv").write_text("cost\n0.25\n0.5\n")  # the way out
+        assert read_cost(tmp_path / "c.csv", lmdp).tolist() == [0.25, 0.5]
+
+    def test_what_pandas_writes_is_read(self, tmp_path: Path) -> None:
+        pandas = pytest.importorskip("pandas")
+        c, path = np.array([1.0, -2.5, 1e3]), tmp_path / "c.csv"
+        for index in (True, False):
+            for table in (pandas.Series(c), pandas.DataFrame(c), pandas.DataFrame(c[None])):
+                table.to_csv(path, index=index)
+                np.testing.assert_array_equal(read_cost(path, self.LABELLED), c)
+        for table in (pandas.Series(c, list("abc")), pandas.Series(c, list("abc"), name="toll")):
+            for each in (table, table.sort_values()):
+                each.to_csv(path)
+                np.testing.assert_array_equal(read_cost(path, self.LABELLED), c)
+                each.to_frame("toll").to_parquet(tmp_path / "c.parquet")
+                np.testing.assert_array_equal(read_cost(tmp_path / "c.parquet", self.LABELLED), c)
+        pandas.DataFrame(c[None, [2, 0, 1]], columns=list("cab")).to_csv(path, index=False)
+        np.testing.assert_array_equal(read_cost(path, self.LABELLED), c)
 
     def test_kernels_are_no_costs(self, tmp_path: Path) -> None:
         write_npz(tmp_path / "kernel.npz")

@@ -20,10 +20,12 @@ import numpy.typing as npt
 from scipy import sparse
 
 from lsmdp.errors import CostError, ModelError
+from lsmdp.labels import Names, in_order, name_state
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 CSR: TypeAlias = Any  # scipy.sparse.csr_array; scipy ships no type information
+States: TypeAlias = int | Names  # of a model: how many there are, or what they are called
 
 ROW_SUM_TOLERANCE = 1e-9
 MAX_ENTRIES = 2**31 - 1  # what 32-bit indices can address
@@ -140,7 +142,8 @@ def into_kernel(kernel: CSR, *, normalise: bool = False, labels: Sequence[str] |
         raise ModelError(
             f"{name_state(int(empty[0]), labels)} has no successor: row {empty[0]} of P is zero"
             f"{_and_others(empty.size - 1)}. P[x] must be the law of the next state from x. Give it a self-loop, "
-            "drop dead ends with largest_class, or let it jump anywhere with teleport."
+            "drop dead ends with largest_class (--largest-class), or let it jump anywhere with teleport(0.01) "
+            "(--teleport 0.01)."
         )
     if not normalise:
         require_row_sums(sums, np.arange(sums.size), labels)
@@ -189,12 +192,9 @@ def _label_note(state: int, labels: Sequence[str] | None) -> str:
     return f' (here "{labels[state]}")' if labels is not None else ""
 
 
-def name_state(state: int, labels: Sequence[str] | None) -> str:
-    """How a message speaks of a state: ``state 26 "769806"``."""
-    return f"state {state}" if labels is None else f'state {state} "{labels[state]}"'
-
-
-def _as_vector(values: Any, n: int, what: str) -> Floats:
+def _as_vector(values: Any, states: States, what: str, *, partial: bool = False) -> Floats:
+    names = states if isinstance(states, Names) else Names(states)
+    n, values = names.n, in_order(values, names, what, partial=partial)
     try:
         given = np.asarray(values)
     except ValueError:
@@ -214,9 +214,18 @@ def _as_vector(values: Any, n: int, what: str) -> Floats:
     return vector
 
 
-def as_cost(c: Any, n: int) -> Floats:
-    """A cost per state: n finite numbers of any size (the paper's [0, 1] matters only for online guarantees)."""
-    return read_only(_as_vector(c, n, "the cost"))
+def as_cost(c: Any, states: States) -> Floats:
+    """A cost per state: n finite numbers of any size (the paper's [0, 1] matters only for online guarantees).
+
+    Costs by name (labels.py says what that is) are put in the order of the states.
+    """
+    return read_only(_as_vector(c, states, "the cost"))
+
+
+def as_told(c: Any, states: Names) -> Floats:
+    """The cost that a learner is told in a round: an array of n floats as it is, and anything else as a cost."""
+    plain = isinstance(c, np.ndarray) and c.dtype == np.float64 and c.shape == (states.n,)
+    return c if plain else as_cost(c, states)
 
 
 def as_edge_costs(C: Any, P: CSR, labels: Sequence[str] | None = None) -> Floats:
@@ -240,14 +249,17 @@ def as_edge_costs(C: Any, P: CSR, labels: Sequence[str] | None = None) -> Floats
     return costs
 
 
-def as_value(v: Any, n: int) -> Floats:
-    """A value function: n finite numbers, fixed up to a constant."""
-    return read_only(_as_vector(v, n, "the value function"))
+def as_value(v: Any, states: States) -> Floats:
+    """A value function: n finite numbers, fixed up to a constant; by name or in the order of the states."""
+    return read_only(_as_vector(v, states, "the value function"))
 
 
-def as_distribution(p: Any, n: int) -> Floats:
-    """A law over states: n non-negative numbers with sum 1 (within 1e-9, then divided by their sum)."""
-    law = _as_vector(p, n, "the distribution")
+def as_distribution(p: Any, states: States) -> Floats:
+    """A law over states: n non-negative numbers with sum 1 (within 1e-9, then divided by their sum).
+
+    Of a law by name, states that it does not name have probability 0.
+    """
+    law = _as_vector(p, states, "the distribution", partial=True)
     negative = np.flatnonzero(law < 0.0)
     if negative.size:
         raise CostError(f"the distribution[{negative[0]}] is {law[negative[0]]}. A probability cannot be negative.")

@@ -231,6 +231,8 @@ def _law(P: CSR) -> tuple[bool, Floats | None, str]:
 
 
 def _notes(found: Checkup, lmdp: LMDP) -> Iterator[str]:
+    if lmdp.origin_n is not None:
+        yield f"Of the {lmdp.origin_n:,} states of the input, {lmdp.origin_n - lmdp.n:,} were left out."
     if not found.irreducible:
         outside = np.setdiff1d(np.arange(lmdp.n), chain.largest_class(lmdp.P))
         yield (

@@ -102,7 +102,7 @@ def average_cost_of(lmdp: LMDP, pi: Any, c: Any) -> float:
     on, off = _onto(measure, lmdp.P)
     if off.nnz or (on < 0.0).any():
         return float("inf")
-    state_cost = float(row_sums(measure) @ as_cost(c, lmdp.n))
+    state_cost = float(row_sums(measure) @ as_cost(c, lmdp.names))
     return state_cost + lmdp.temperature * _mean_divergence(lmdp.P, on, np.log(lmdp.P.data))  # eq:statcost
 
 
@@ -158,7 +158,7 @@ def policy_of(lmdp: LMDP, pi: Any) -> CSR:
 
 def dual_value(lmdp: LMDP, v: Any, c: Any) -> float:
     """min_x (Bv - v)(x), rounded down: whatever v is, no policy has a smaller average cost."""
-    return residual(lmdp.P, as_cost(c, lmdp.n), as_value(v, lmdp.n), lmdp.temperature)[1]  # app:dual
+    return residual(lmdp.P, as_cost(c, lmdp.names), as_value(v, lmdp.names), lmdp.temperature)[1]  # app:dual
 
 
 def duality_gap(lmdp: LMDP, pi: Any, c: Any, v: Any, *, tol: float = FEASIBLE) -> float:
@@ -171,27 +171,27 @@ def duality_gap(lmdp: LMDP, pi: Any, c: Any, v: Any, *, tol: float = FEASIBLE) -
             "Make it one with measure_of(lmdp, policy_of(lmdp, pi)), or allow more with tol=."
         )
     on = _onto(measure, lmdp.P)[0].clip(min=0.0)
-    value = as_value(v, lmdp.n)
-    r, lowest, _ = residual(lmdp.P, as_cost(c, lmdp.n), value, lmdp.temperature)
+    value = as_value(v, lmdp.names)
+    r, lowest, _ = residual(lmdp.P, as_cost(c, lmdp.names), value, lmdp.temperature)
     return _excess_cost(lmdp, on, value) + float(row_sums(like(lmdp.P, on)) @ (r - lowest))  # app:dual
 
 
 def suboptimality(lmdp: LMDP, Q: Any, optimal: Policy) -> float:
     """What the policy Q pays per step beyond the optimal one: T sum_x mu_Q(x) KL(Q(.|x) || Q*(.|x))."""
-    return _excess_cost(lmdp, measure_of(lmdp, Q).data, as_value(optimal.v, lmdp.n))
+    return _excess_cost(lmdp, measure_of(lmdp, Q).data, as_value(optimal.v, lmdp.names))
 
 
 def lagrangian(lmdp: LMDP, pi: Any, c: Any, v: Any, lambda_: float) -> float:
     """L(pi; v, lambda), with the signs that make lambda the average cost and v the value function."""
     measure = _as_measure(pi, lmdp.n)
     mass = float(measure.data.sum())
-    multipliers = lambda_ * (mass - 1.0) + float(as_value(v, lmdp.n) @ _net_outflow(measure))
+    multipliers = lambda_ * (mass - 1.0) + float(as_value(v, lmdp.names) @ _net_outflow(measure))
     return average_cost_of(lmdp, measure, c) - multipliers  # app:dual
 
 
 def lagrangian_gradient(lmdp: LMDP, pi: Any, c: Any, v: Any, lambda_: float) -> CSR:
     """dL/dpi(x,y) = T log Q(y|x)/P(x,y) + c(x) - lambda - v(x) + v(y) on P's entries; zero at the optimum."""
-    P, cost, value = lmdp.P, as_cost(c, lmdp.n), as_value(v, lmdp.n)
+    P, cost, value = lmdp.P, as_cost(c, lmdp.names), as_value(v, lmdp.names)
     control = lmdp.temperature * (_log(policy_of(lmdp, pi).data) - np.log(P.data))
     return like(P, control + np.repeat(cost - lambda_ - value, np.diff(P.indptr)) + value[P.indices])  # app:dual
 
@@ -253,7 +253,7 @@ def _as_measure(pi: Any, n: int | None = None) -> CSR:
 
 def as_policy_kernel(Q: Any, lmdp: LMDP) -> CSR:
     """A kernel that uses moves of P only, checked; its pattern may be smaller than P's."""
-    weights = as_weights(Q, "Q")
+    weights = as_weights(lmdp.names.square(Q, "Q", ModelError), "Q")
     if weights.shape != lmdp.P.shape:
         raise ModelError(f"Q has {weights.shape[0]} states, but the model has {lmdp.n}. Give one row per state.")
     sums = row_sums(weights)

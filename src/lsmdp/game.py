@@ -30,6 +30,7 @@ import numpy as np
 from lsmdp.arrays import Floats, as_cost, as_distribution
 from lsmdp.costs.sequence import Costs, block_rows
 from lsmdp.errors import SpecError
+from lsmdp.labels import in_rounds
 from lsmdp.learners import Learner
 from lsmdp.model import LMDP
 from lsmdp.regret import CostRange, Regret, regret
@@ -44,7 +45,7 @@ def start_law(lmdp: LMDP, start: int | str | Floats | None) -> Floats:
         law = np.zeros(lmdp.n)
         law[first_state(lmdp, 0 if start is None else start)] = 1.0
         return law
-    return as_distribution(start, lmdp.n)
+    return as_distribution(start, lmdp.names)
 
 
 def first_state(lmdp: LMDP, start: int | str) -> int:
@@ -57,7 +58,7 @@ def rounds(
 ) -> Iterator[Round]:
     """One record a round, for one learner."""
     table = Table.lay(lmdp, [learner], start=start, seed=seed)
-    for c_t in costs:
+    for c_t in in_rounds(costs, lmdp.names):
         yield table.play(c_t)[0]
 
 
@@ -255,10 +256,12 @@ def play(
 ) -> Run:
     """Play the costs to their end with all learners side by side; ``watch`` is shown each round.
 
-    A model of up to some thousand states takes its costs, and ``watch`` its rounds, several at a time.
+    Costs are an array (a row a round) or give one cost per state and round; by name (labels.py), they are put in the
+    order of the states. A model of up to some thousand states takes them, and ``watch`` its rounds, several at a time.
     """
     players = learners if isinstance(learners, Sequence) else [learners]
     table = Table.lay(lmdp, players, start=start, sample=sample, seed=seed)
+    costs = in_rounds(costs, lmdp.names)
     if block_rows(lmdp.n) == 1:
         for c_t in costs:
             rows = table.play(c_t)

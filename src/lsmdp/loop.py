@@ -168,7 +168,7 @@ class Loop:
         if self.missing is not None:
             return [given.get(name, self.missing) for name in self._names]
         try:
-            return by_label(given, tuple(self._names))
+            return by_label(given, tuple(self._names), self.lmdp)
         except CostError as problem:
             raise CostError(f"{problem} Or say what states that are not named cost with --missing COST.") from None
 

@@ -27,14 +27,14 @@ from lsmdp.arrays import (
     as_edge_costs,
     as_weights,
     into_kernel,
-    name_state,
     read_only,
     require_row_sums,
     row_sums,
 )
 from lsmdp.chain import largest_class as largest_class_of
 from lsmdp.chain import reversible_law, strong_classes
-from lsmdp.errors import AssumptionError, ModelError, SpecError
+from lsmdp.errors import AssumptionError, CostError, ModelError, SpecError
+from lsmdp.labels import Names, name_state, with_labels
 from lsmdp.tilting import tilted
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ SPARSEST_GRID = 100  # cells per state beyond which whole positions are no longe
 class LMDP:
     """A linearly solvable MDP: passive dynamics P, optional labels, and the weight of the control cost.
 
-    P may be an array or any scipy sparse matrix; it is kept as a read-only CSR array. ``positions`` (n x 2)
+    P may be an array, any scipy sparse matrix or a DataFrame, whose names become the labels where none are given; it is
+    kept as a read-only CSR array. ``positions`` (n x 2)
     places the states in the plane for pictures: points (x, y), or cells (row, column) of a grid where they are
     whole numbers that no two states share and that fill a rectangle well enough (``grid_shape``).
     Where states were dropped, ``origin[x]`` is the row of state x in the matrix that the model came from and
@@ -69,9 +70,10 @@ class LMDP:
         def keep(attribute: str, value: object) -> None:
             object.__setattr__(self, attribute, value)
 
-        weights = as_weights(self.P)
+        matrix, labels = with_labels(self.P, self.labels, "P", ModelError)
+        weights = as_weights(matrix)
         n = int(weights.shape[0])
-        keep("labels", as_labels(self.labels, n))
+        keep("labels", as_labels(labels, n))
         keep("P", into_kernel(weights, normalise=normalise, labels=self.labels))
         keep("temperature", _as_temperature(self.temperature))
         keep("positions", _as_positions(self.positions, n))
@@ -94,23 +96,26 @@ class LMDP:
         lazy: float = 0.0,
         positions: Any = None,
         name: str = "",
+        origin: Any = None,
+        origin_n: int | None = None,
     ) -> LMDP:
         """A model from a matrix that may not be a kernel yet: the command line's flags, in their order.
 
         Dead ends (zero rows) survive only until ``largest_class`` drops them or ``teleport`` gives them
         somewhere to go; what is left must be a kernel, or be made one by ``normalise``.
         """
+        weights, labels = with_labels(weights, labels, "P", ModelError)
         matrix = as_weights(weights)
         n = int(matrix.shape[0])
         labels = as_labels(labels, n)
         positions = _as_positions(positions, n)
-        origin: Ints | None = None
         if largest_class:
             keep = largest_class_of(matrix)
             if not normalise:
                 require_row_sums(row_sums(matrix)[keep], keep, labels)
             if keep.size < n:
-                matrix, origin, normalise = _restrict(matrix, keep, labels), keep, True
+                matrix, normalise = _restrict(matrix, keep, labels), True
+                origin, origin_n = (keep, n) if origin is None else (origin[keep], origin_n)
                 labels = _labels_of(labels, keep)
                 positions = None if positions is None else positions[keep]
         if teleport:
@@ -122,7 +127,7 @@ class LMDP:
             positions=positions,
             name=name,
             origin=origin,
-            origin_n=None if origin is None else n,
+            origin_n=origin_n,
             normalise=normalise,
         )
         if teleport:
@@ -151,31 +156,47 @@ class LMDP:
         taken[tuple(self.positions.astype(np.int64).T)] = True
         return (rows, cols) if np.count_nonzero(taken) == self.n else None
 
-    def state(self, which: int | str) -> int:
-        """The number of a state, given by its label or by its number."""
-        if self.labels is not None and str(which) in self._numbers:
-            return self._numbers[str(which)]
-        if self.labels is not None and self._labels_are_numbers:  # then 3 is a label, and never the fourth state
-            raise SpecError(
-                f'there is no state "{which}". The labels of this model are numbers, from "{self.labels[0]}" to '
-                f'"{self.labels[-1]}", and a state is given by its label.'
+    @cached_property
+    def names(self) -> Names:
+        """What the states are called (labels.py)."""
+        return Names(self.n, self.labels, self.origin, self.origin_n)
+
+    def state(self, which: Any) -> int:
+        """The number of a state: given by its label, by its number or, on a grid, by its cell (row, column).
+
+        Where the labels are numbers themselves, 3 and "3" are a label, and never the fourth state.
+        """
+        if isinstance(which, tuple | list | np.ndarray) and str(which) not in self.names.by_label:
+            return self._at(which)
+        return self.names.state(which)
+
+    def _at(self, cell: Any) -> int:
+        """The state at a cell of the grid."""
+        if len(place := np.asarray(cell, dtype=object).ravel()) != 2 or not all(map(_is_whole, place)):
+            raise ModelError(f"the state is {cell!r}. Give its label, its number or, on a grid, (row, column).")
+        row, column = map(int, place)
+        if self.grid_shape is None:
+            raise ModelError(
+                f"({row}, {column}) is a cell, but this model is no grid: its states have no rows and columns. Give "
+                "the label of the state, or its number."
             )
-        try:
-            number = int(which)
-        except ValueError:
-            number = -1
-        if not 0 <= number < self.n:
-            hint = " Labels are given as they stand in the input." if self.labels is not None else ""
-            raise SpecError(f'there is no state "{which}". States are numbered from 0 to {self.n - 1}.{hint}')
-        return number
+        rows, columns = self.grid_shape
+        found = np.flatnonzero((self.positions == (row, column)).all(axis=1))
+        if found.size:
+            return int(found[0])
+        inside = 0 <= row < rows and 0 <= column < columns
+        fact = "is no state: there is a wall" if inside else "is outside the grid"
+        raise ModelError(
+            f"the cell ({row}, {column}) {fact}. States are cells of {rows} rows and {columns} columns, counted from 0."
+        )
 
-    @cached_property
-    def _labels_are_numbers(self) -> bool:
-        return all(label.removeprefix("-").isdecimal() for label in self.labels or ())
-
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {label: number for number, label in enumerate(self.labels or ())}
+    def numbered(self, which: Any) -> int:
+        """The same, where a number is always that of a state, as ``Policy.row`` and ``sample`` return it."""
+        if not _is_whole(which):
+            return self.state(which)
+        if not 0 <= which < self.n:
+            raise SpecError(f"there is no state {which}. States are numbered from 0 to {self.n - 1}.")
+        return int(which)
 
     def name_of(self, state: int) -> str:
         """How messages speak of a state: ``state 26 "769806"``."""
@@ -251,11 +272,15 @@ class LMDP:
             normalise=True,
         )
 
-    def teleport(self, eps: float, to: Sequence[int] | None = None) -> LMDP:
+    def teleport(self, eps: float, to: Sequence[int | str] | None = None) -> LMDP:
         """(1 - eps) P + eps U: from anywhere, jump to a uniformly drawn state (of ``to``) with probability eps."""
         _check_share(eps, "teleport")
-        targets = np.arange(self.n) if to is None else np.unique(np.asarray(to, dtype=np.int64))
-        if not targets.size or targets[0] < 0 or targets[-1] >= self.n:
+        try:
+            landings = range(self.n) if to is None else [self.numbered(state) for state in to]
+        except SpecError:
+            landings = []
+        targets = np.unique(np.array(landings, dtype=np.int64))
+        if not targets.size:
             raise ModelError(
                 f"teleport lands on {to}, but the states are 0 to {self.n - 1}. Name at least one of them."
             )
@@ -280,6 +305,7 @@ class LMDP:
         state costs c and the edge costs together, with extra(x) = -T log Z(x) (tilting.py has the derivation). The
         extra cost lies between the least and the mean edge cost of x under P.
         """
+        costs = self.names.square(costs, "the table of edge costs", CostError)
         P, extra = tilted(self.P, as_edge_costs(costs, self.P, self.labels), self.temperature, self.labels)
         return self._with_kernel(P), as_cost(extra, self.n)
 
@@ -352,6 +378,10 @@ def _restrict(weights: CSR, keep: Ints, labels: Sequence[str] | None) -> CSR:
             "teleport(0.01) (--teleport 0.01)."
         )
     return inner
+
+
+def _is_whole(number: Any) -> bool:
+    return isinstance(number, int | np.integer) and not isinstance(number, bool | np.bool_)
 
 
 def _check_share(eps: float, what: str) -> None:

@@ -67,33 +67,33 @@ class Policy:
     v: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "v", as_value(self.v, self.lmdp.n))
+        object.__setattr__(self, "v", as_value(self.v, self.lmdp.names))
 
     @cached_property
     def _u(self) -> Floats:
         return np.asarray(self.v / self.lmdp.temperature)
 
-    def row(self, x: int) -> tuple[Ints, Floats]:
-        """The possible next states from x, and their probabilities."""
-        P = self.lmdp.P
+    def row(self, x: int | str) -> tuple[Ints, Floats]:
+        """The possible next states from x, and their probabilities; x is the number of a state, or its label."""
+        P, x = self.lmdp.P, self.lmdp.numbered(x)
         entries = slice(P.indptr[x], P.indptr[x + 1])
         states = P.indices[entries].astype(np.int64)
         weights = P.data[entries] * np.exp(self._u[states].min() - self._u[states])
         return states, weights / weights.sum()  # eq:optQ
 
-    def sample(self, x: int, rng: np.random.Generator) -> int:
-        """A next state from x."""
+    def sample(self, x: int | str, rng: np.random.Generator) -> int:
+        """A next state from x, by its number."""
         states, probabilities = self.row(x)
         chosen = int(np.searchsorted(probabilities.cumsum(), rng.random()))
         return int(states[min(chosen, states.size - 1)])
 
     def push(self, p: Any) -> Floats:
         """p Q, the law of the next state when the present one has law p."""
-        return kernels.push(self.lmdp.P, self._u, as_distribution(p, self.lmdp.n))
+        return kernels.push(self.lmdp.P, self._u, as_distribution(p, self.lmdp.names))
 
     def expect(self, f: Any) -> Floats:
         """Q f: for each state, the expectation of f after one step."""
-        return kernels.expect(self.lmdp.P, self._u, as_value(f, self.lmdp.n))
+        return kernels.expect(self.lmdp.P, self._u, as_value(f, self.lmdp.names))
 
     def kl(self) -> Floats:
         """KL(Q(.|x) || P(.|x)) for each state, in nats (multiply by the temperature for the control cost)."""

@@ -21,8 +21,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lsmdp.arrays import CSR, Floats, like, name_state
+from lsmdp.arrays import CSR, Floats, like
 from lsmdp.errors import CostError
+from lsmdp.labels import name_state
 
 TINIEST = float(np.finfo(np.float64).tiny)
 

@@ -18,7 +18,8 @@ from lsmdp.errors import ConvergenceError, LsmdpError
 from lsmdp.sources.names import MODELS, listing
 
 KERNEL_HELP = (
-    "A file (.npz, .npy, .mtx, .csv, .parquet, .map or .map:8, .graphml, _net.tntp) or a name from the list below."
+    "A file (.npz, .npy, .mtx, .csv, .parquet, .map or .map:8, .graphml, _net.tntp or _net.tntp:N) or a name from the "
+    "list below."
 )
 KERNELS = listing("Kernels by name", MODELS)
 COMPILING = "Compiling loops for their first use. They are kept on disk: the next start takes a second or two."

@@ -22,17 +22,17 @@ from lsmdp.cli.base import (
     complaints,
     print_json,
 )
-from lsmdp.errors import ConvergenceError, LsmdpError, ModelError
+from lsmdp.errors import ConvergenceError, LsmdpError, ModelError, SpecError
 from lsmdp.sources.names import COSTS, listing
 from lsmdp.sources.places import replacing, require_writable
 
 if TYPE_CHECKING:
     from lsmdp.perron import Solution
 
-COST_HELP = "A file (.npy, .csv, .parquet) or a name from the list below."
+COST_HELP = "A file (.npy, .csv, .parquet) or a name from the list below. With --edge-costs it may be left out: zero."
 COST_NAMES = listing("Costs by name", COSTS)
 
-Cost = Annotated[str, typer.Option("--cost", metavar="COST", help=COST_HELP, show_default=False)]
+Cost = Annotated[str | None, typer.Option("--cost", metavar="COST", help=COST_HELP, show_default=False)]
 EdgeCosts = Annotated[
     Path | None,
     typer.Option("--edge-costs", metavar="FILE", help="Costs of moves too: from, to, cost (.csv, .parquet)."),
@@ -90,7 +90,7 @@ def _ways(kernel: str) -> list[dict[str, Any]]:
 @app.command(epilog=f"{KERNELS}\n\n{COST_NAMES}")
 def solve(
     kernel: Kernel,
-    cost: Cost,
+    cost: Cost = None,
     edge_costs: EdgeCosts = None,
     tol: Tol = 1e-10,
     temperature: Temperature = 1.0,
@@ -104,6 +104,10 @@ def solve(
 ) -> None:
     """Find the least average cost and its policy, with proof."""
     with complaints():
+        if cost is None and edge_costs is None:
+            raise SpecError(
+                "nothing has a cost. Say what states cost with --cost, what moves cost with --edge-costs, or both."
+            )
         if out is not None:
             require_writable(out)
         from lsmdp.perron import solve as solve_model
@@ -117,7 +121,7 @@ def solve(
             lazy=lazy,
             temperature=temperature,
         )
-        c = read_cost(cost, lmdp)
+        c = read_cost("zero" if cost is None else cost, lmdp)
         if edge_costs is not None:
             lmdp, extra = lmdp.with_edge_costs(read_edge_costs(edge_costs, lmdp))
             c = c + extra

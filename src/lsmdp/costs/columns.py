@@ -1,16 +1,17 @@
 """Which column of a table is the cost of which state.
 
-Columns with names that include those of all states (the labels of the model, or 0, ..., n - 1 where it has none)
-follow these names, in any order; other columns, such as a time, are not read. Where there are no names, or none of
-them is known to the model, columns are taken by position: n of them, or as many as the model had states before some
-were dropped (``lmdp.origin_n``), of which those that remain are kept. Names of which some are labels, but not all that
-are needed, are an error.
+Columns with names that include those of all states follow these names, in any order; other columns, such as a time, are
+not read. A state is named by its label or by its number (labels.py); where states were dropped, the numbers may also be
+the former ones, 0, ..., ``lmdp.origin_n`` - 1. Where there are no names, or none of them is known to the model, columns
+are taken by position: n of them, or ``origin_n``, of which those that remain are kept; a column without a name is the
+index that pandas writes, and is left out. Names of which some are states, but not all that are needed, are an error.
 
 In the *long form*, with the columns round, state and cost, a table has a line for each round and state.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile, groupby
@@ -21,11 +22,14 @@ import numpy as np
 
 from lsmdp.arrays import Floats, Ints
 from lsmdp.errors import CostError
+from lsmdp.labels import number_in
 from lsmdp.model import LMDP
 
 Columns: TypeAlias = Ints | slice  # column of each state; a slice where it is every column in order
 Entry: TypeAlias = tuple[int, str, Any]  # round, state, cost
 LONG_FORM = ("round", "state", "cost")
+INDEX = re.compile("|__index_level_[0-9]+__")  # what pandas calls an index without a name: in csv, in parquet
+SHOWN = 40  # characters of a first line
 
 
 def state_names(lmdp: LMDP) -> Sequence[str]:
@@ -48,32 +52,39 @@ def by_position(width: int, lmdp: LMDP) -> Columns:
 
 def by_header(header: Sequence[str], lmdp: LMDP) -> Columns:
     """The columns of the states in a table whose columns have names; see the module docstring."""
-    names = state_names(lmdp)
-    place = {name: column for column, name in enumerate(header)}
-    missing = [name for name in names if name not in place]
-    if not missing:
-        _require_once(names, header)
-        return np.array([place[name] for name in names], dtype=np.int64)
-    if lmdp.labels is None or len(missing) == lmdp.n:
-        return by_position(len(header), lmdp)
-    raise CostError(
-        f'there is no column for state "{missing[0]}" (of {len(missing)} without one), though some columns are named '
-        "after states. Add it, or remove the header to take the columns by position."
-    )
+    of = lmdp.names.places(header, "the header").of
+    missing = np.flatnonzero(of < 0)
+    if not missing.size:
+        return of
+    if missing.size < lmdp.n:
+        raise CostError(
+            f"there is no column for {lmdp.name_of(int(missing[0]))} (of {missing.size} without one), though some "
+            "columns are named after states. Add it, or remove the header to take the columns by position."
+        )
+    if _counts_in_disorder(header, lmdp):
+        raise CostError(
+            f'the first line, "{shown(header)}", counts the columns in another order, but the labels of this model are '
+            f"numbers, such as {lmdp.name_of(0)}. Name the columns by label, or put them in order."
+        )
+    kept = np.array([column for column, name in enumerate(header) if not INDEX.fullmatch(name)], dtype=np.int64)
+    try:
+        columns = by_position(kept.size, lmdp)
+    except CostError as problem:
+        if kept.size == len(header):
+            raise
+        raise CostError(f"{problem} A column without a name is an index: save the table with index=False.") from None
+    return columns if kept.size == len(header) else kept[columns]
 
 
-def _require_once(names: Sequence[str], header: Sequence[str]) -> None:
-    known = set(names)
-    twice, count = Counter(name for name in header if name in known).most_common(1)[0]
-    if count > 1:
-        raise CostError(f'there are {count} columns for state "{twice}". Keep one of them.')
-
-
-def by_label(given: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+def by_label(given: Mapping[str, Any], names: Sequence[str], lmdp: LMDP) -> list[Any]:
     """The costs of one round, given by the names of the states."""
     try:
         return [given[name] for name in names]
     except KeyError as missing:
+        of = lmdp.names.places(list(given), "it").of  # by number, perhaps
+        if (of >= 0).all():
+            values = list(given.values())
+            return [values[place] for place in of.tolist()]
         count = sum(name not in given for name in names)
         raise CostError(
             f'there is no cost for state "{missing.args[0]}" (of {count} without one). Give one for every state.'
@@ -83,14 +94,58 @@ def by_label(given: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
 def is_header(cells: Sequence[str], lmdp: LMDP, low: float, high: float) -> bool:
     """Whether the first line of a csv file names the columns, also where the names are numbers.
 
-    It does if it holds the names of all states (of two states 0 and 1, the line 0,1 is a cost), or if its cells differ
-    and none of them can be a cost: each is a word, or a whole number such as 773869 that is not between the bounds.
+    It does if it names all states, or counts 0, 1, 2, ... up to their number; but of two states without numbers for
+    labels, the line 1,0 is a cost. It does as well if its cells differ and none of them can be a cost: each is a word,
+    or a whole number such as 773869 that is not between the bounds. :func:`doubt` tells where it could be either.
     """
+    if not cells[0] and len(cells) > 1:  # the index of a DataFrame
+        return is_header(cells[1:], lmdp, low, high)
     words = [cell for cell in cells if not _is_number(cell)]
-    if (words or len(cells) > 2) and set(state_names(lmdp)) <= set(cells):
+    if _counts(cells, lmdp) or _counts_in_disorder(cells, lmdp):
+        return True
+    if (words or len(cells) > 2 or lmdp.names.are_numbers) and names_all(cells, lmdp):
         return True
     lone_number = len(cells) == 1 and not words
     return not lone_number and len(set(cells)) == len(cells) and all(_is_name(cell, low, high) for cell in cells)
+
+
+def doubt(cells: Sequence[str], lmdp: LMDP, low: float, high: float) -> str | None:
+    """What to say about a first line that could be a header and could be a round of costs as well."""
+    if not all(_is_number(cell) and min(low, high) <= float(cell) <= max(low, high) for cell in cells):
+        return None
+    if is_header(cells, lmdp, low, high):
+        return (
+            f'the first line, "{shown(cells)}", is taken for the names of the columns, though it could be a round of '
+            "costs. If it is one, write a line of names above it"
+        )
+    if names_all(cells, lmdp):
+        return (
+            f'the first line, "{shown(cells)}", is taken for a round of costs, though it could name the columns. If it '
+            "does, put the columns in order"
+        )
+    return None
+
+
+def _counts(cells: Sequence[str], lmdp: LMDP) -> bool:
+    return len(cells) in (lmdp.n, lmdp.origin_n) and all(cell == str(place) for place, cell in enumerate(cells))
+
+
+def _counts_in_disorder(cells: Sequence[str], lmdp: LMDP) -> bool:
+    """Whether these are the numbers of states and not their labels, which are numbers too: then they say nothing."""
+    numbers = [number for number in map(number_in, cells) if number is not None]
+    counted = len(numbers) > 2 and numbers != sorted(numbers) == list(range(len(numbers)))
+    return lmdp.names.are_numbers and counted and bool((lmdp.names.states(cells) < 0).all())
+
+
+def names_all(cells: Sequence[str], lmdp: LMDP) -> bool:
+    """Whether all states are named, by label or by number."""
+    return len(cells) >= lmdp.n and set(range(lmdp.n)) <= set(lmdp.names.states(cells).tolist())
+
+
+def shown(cells: Sequence[str]) -> str:
+    """A line as a message shows it."""
+    line = ",".join(cells)
+    return line if len(line) <= SHOWN else f"{line[:SHOWN]}..."
 
 
 def _is_name(cell: str, low: float, high: float) -> bool:
@@ -131,7 +186,7 @@ def assembled(entries: Iterable[Entry], lmdp: LMDP, start: int) -> Iterator[Floa
             )
         pairs = [(state, cost) for _, state, cost in group]
         try:
-            row = as_numbers(by_label(_distinct(pairs), names), lmdp)
+            row = as_numbers(by_label(_distinct(pairs), names, lmdp), lmdp)
         except CostError as problem:
             raise CostError(f"round {t}: {problem}") from None
         yield row

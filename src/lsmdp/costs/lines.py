@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -29,6 +30,7 @@ from lsmdp.costs.columns import (
     by_header,
     by_label,
     by_position,
+    doubt,
     is_header,
     state_names,
 )
@@ -60,7 +62,7 @@ class Lines:
 
     def __post_init__(self) -> None:
         with self._opened() as stream:
-            _begun(stream, self.fit, self.is_json)
+            _begun(stream, self.fit, self.is_json, self.path)
 
     def _opened(self) -> TextIO:
         return self.path.open(encoding="utf-8-sig", errors="replace", newline="")
@@ -96,7 +98,7 @@ class StandardInput:
         return self._blocks(start)
 
     def _blocks(self, start: int) -> Iterator[Floats]:
-        lines, rounds = _begun(sys.stdin, self.fit, None)
+        lines, rounds = _begun(sys.stdin, self.fit, None, "standard input")
         yield from gathered(rounds(lines, start), 1)
 
     def update(self, digest: Hash) -> None:
@@ -104,8 +106,13 @@ class StandardInput:
         digest.update(b"standard input")
 
 
-def _begun(stream: TextIO, fit: Fit, is_json: bool | None) -> tuple[Iterator[Line], Rounds]:
-    """The lines of a stream below its header, and how to read them; None: the first character tells the format."""
+def _begun(
+    stream: TextIO, fit: Fit, is_json: bool | None, aloud: Path | str | None = None
+) -> tuple[Iterator[Line], Rounds]:
+    """The lines of a stream below its header, and how to read them; None: the first character tells the format.
+
+    ``aloud`` is what the stream is called where it is to be said that its first line could be read in two ways.
+    """
     numbered = ((number, line.strip("\ufeff \t\r\n")) for number, line in enumerate(stream, start=1))
     lines = (line for line in numbered if line[1])
     first = next(lines, None)
@@ -113,7 +120,7 @@ def _begun(stream: TextIO, fit: Fit, is_json: bool | None) -> tuple[Iterator[Lin
         raise CostError("it is empty. Give one line per round.")
     if first[1][0] in "[{" if is_json is None else is_json:
         return chain([first], lines), _json_rounds(fit.lmdp)
-    has_header, rounds = _csv_rounds(first[1], fit)
+    has_header, rounds = _csv_rounds(first[1], fit, aloud)
     if not has_header:
         return chain([first], lines), rounds
     second = next(lines, None)
@@ -122,13 +129,15 @@ def _begun(stream: TextIO, fit: Fit, is_json: bool | None) -> tuple[Iterator[Lin
     return chain([second], lines), rounds
 
 
-def _csv_rounds(first: str, fit: Fit) -> tuple[bool, Rounds]:
+def _csv_rounds(first: str, fit: Fit, aloud: Path | str | None) -> tuple[bool, Rounds]:
     """Whether the first line is a header, and how to read the lines below it."""
     cells = [cell.strip() for cell in _cells(first)]
     lowered = [cell.lower() for cell in cells]
     if set(LONG_FORM) <= set(lowered):
         return True, lambda lines, start: assembled(_entries(lines, lowered), fit.lmdp, start)
-    has_header = is_header(cells, *fit)
+    has_header, said = is_header(cells, *fit), doubt(cells, *fit)
+    if said is not None and aloud is not None:
+        warnings.warn(f"{aloud}: {said}", stacklevel=2)
     columns = by_header(cells, fit.lmdp) if has_header else by_position(len(cells), fit.lmdp)
     return has_header, _one_by_one(_csv_row(columns, len(cells), fit.lmdp))
 
@@ -144,7 +153,7 @@ def _json_rounds(lmdp: LMDP) -> Rounds:
         if isinstance(costs, dict) and "cost" in costs:
             costs = costs["cost"]
             if isinstance(costs, dict):
-                return as_numbers(by_label(costs, names), lmdp)
+                return as_numbers(by_label(costs, names, lmdp), lmdp)
         if not isinstance(costs, list):
             raise CostError('it holds no costs. Write a list of numbers, {"cost": [...]} or {"cost": {label: number}}.')
         columns = by_position(len(costs), lmdp)

@@ -21,10 +21,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from lsmdp.arrays import Floats, name_state, read_only
+from lsmdp.arrays import Floats, read_only
 from lsmdp.costs.columns import by_position
 from lsmdp.costs.names import STANDARD_INPUT
 from lsmdp.errors import CostError, LsmdpError, SpecError
+from lsmdp.labels import Told, in_rounds, name_state
 from lsmdp.model import LMDP
 
 BLOCK = 2**14  # numbers drawn or read at a time
@@ -258,13 +259,17 @@ def update_with_file(digest: Hash, path: Path, lmdp: LMDP) -> None:
 
 
 def as_costs(costs: Any, lmdp: LMDP, *, scale: tuple[float, float] | None = None) -> Costs:
-    """Costs from an array of T x n numbers (or as many columns as before states were dropped); a Costs as it is."""
+    """Costs from an array of T x n numbers (or as many columns as before states were dropped); a Costs as it is.
+
+    A DataFrame has a row a round, and its columns are named after the states; a list may hold rounds by name.
+    """
     if isinstance(costs, Costs):
         if costs.n != lmdp.n:
             raise CostError(f"{costs.name} has costs for {costs.n} states, but the model has {lmdp.n}.")
         return costs
+    told = in_rounds(costs, lmdp.names)
     try:
-        values = np.asarray(costs)
+        values = np.asarray(list(told) if isinstance(told, Told) else told)
     except ValueError:
         raise CostError("the rounds differ in length. Give one cost per state in each.") from None
     table = Table(values, lmdp)

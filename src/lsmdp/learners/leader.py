@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lsmdp import small
-from lsmdp.arrays import Floats, Ints
+from lsmdp.arrays import Floats, Ints, as_told
 from lsmdp.learners.base import Report, State, passive_lead
 from lsmdp.learners.stretch import Stretch
 from lsmdp.model import LMDP
@@ -54,7 +54,7 @@ class LeaderBase(ABC):
 
     def observe(self, lmdp: LMDP, state: State, c_t: Floats) -> State:
         """Take in the cost of a round, and solve if it is time to."""
-        costs = np.asarray(c_t)[np.newaxis]
+        costs = as_told(c_t, lmdp.names)[np.newaxis]
         if lmdp.square is not None:
             return self.observe_all(lmdp, state, costs).state
         return self._follow(lmdp, state, self.aims(state, costs))[1]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lsmdp import small
-from lsmdp.arrays import Floats
+from lsmdp.arrays import Floats, as_told
 from lsmdp.errors import SpecError
 from lsmdp.learners.base import Report
 from lsmdp.learners.stretch import Stretch, running_means, running_sum
@@ -70,8 +70,9 @@ class TrackTheLeader:
 
     def observe(self, lmdp: LMDP, state: TrackState, c_t: Floats) -> TrackState:
         """Add the cost and take the Bellman updates for the new mean."""
+        c_t = as_told(c_t, lmdp.names)
         if lmdp.square is not None:
-            tracked: TrackState = self.observe_all(lmdp, state, np.asarray(c_t)[np.newaxis]).state
+            tracked: TrackState = self.observe_all(lmdp, state, c_t[np.newaxis]).state
             return tracked
         return self._observe(lmdp, state, c_t)
 

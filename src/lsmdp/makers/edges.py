@@ -16,6 +16,7 @@ from scipy import sparse
 
 from lsmdp.arrays import CSR, Floats, Ints, as_weights
 from lsmdp.errors import ModelError
+from lsmdp.labels import with_labels
 from lsmdp.makers.shared import Repairs
 from lsmdp.model import LMDP
 
@@ -93,8 +94,10 @@ def from_counts(
 ) -> LMDP:
     """The chain estimated from C[x, y] observed moves from x to y: P(y|x) ~ C[x, y] + smoothing where C[x, y] > 0.
 
-    Moves that were never seen stay impossible: additive smoothing is on the observed support only.
+    Moves that were never seen stay impossible: additive smoothing is on the observed support only. The names of a
+    DataFrame, such as ``pandas.crosstab`` makes, become the labels where none are given.
     """
+    C, labels = with_labels(C, labels, "C", ModelError)
     counts = as_weights(C, "C")
     if not 0.0 <= smoothing < float("inf"):
         raise ModelError(f"smoothing is {smoothing}. It is added to the counts and must be a number of at least 0.")

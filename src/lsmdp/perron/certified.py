@@ -31,7 +31,8 @@ def solve(
 ) -> Solution:
     """The optimal average cost of ``lmdp`` under the cost c, with bounds at most ``tol`` apart.
 
-    ``start`` is a value function or an earlier :class:`Solution` to begin from. Where no certificate of width ``tol``
+    c is one number per state, in their order or by name (a dict, a pandas Series: labels.py). ``start`` is a value
+    function or an earlier :class:`Solution` to begin from. Where no certificate of width ``tol``
     is found, a :class:`ConvergenceError` carries the best solution so far; with ``throw=False`` it is returned, and
     its ``certified`` is False. P must be irreducible (an AssumptionError names the states that are cut off); a
     periodic P is fine here.
@@ -39,7 +40,7 @@ def solve(
     if not 0.0 < tol < float("inf"):
         raise SpecError(f"tol is {tol}. It is the width of the bounds on the average cost and must be positive.")
     began = time.perf_counter()
-    c = as_cost(c, lmdp.n)
+    c = as_cost(c, lmdp.names)
     T = lmdp.temperature
     _require_range(float(np.abs(c).max()), T)
     lmdp.require_irreducible()
@@ -72,7 +73,7 @@ def _start(start: Solution | Any, problem: Problem) -> Floats:
     cold = np.zeros(problem.n)
     if start is None:
         return cold
-    v = start.v if isinstance(start, Solution) else as_value(start, problem.n)
+    v = start.v if isinstance(start, Solution) else as_value(start, problem.lmdp.names)
     if v.size != problem.n:
         raise SpecError(f"start has {v.size} values, but the model has {problem.n} states.")
     with np.errstate(over="ignore", invalid="ignore"):

@@ -41,6 +41,7 @@ from lsmdp.arrays import CSR, EPS, Floats, as_distribution, freeze, like
 from lsmdp.convex import policy_of
 from lsmdp.errors import CostError, SpecError
 from lsmdp.kernels import rows
+from lsmdp.labels import in_rounds
 from lsmdp.model import LMDP
 from lsmdp.perron import solve
 from lsmdp.regret.comparators import Costs, blocks, fixed_costs, policy_entries
@@ -107,8 +108,8 @@ def bracket(
     the mean cost, is solved for where it is not given. The costs are read once and held in memory. ``work`` limits the
     search, in operations of about a nanosecond: with less of it ``high`` may be higher, never wrong.
     """
-    start = as_distribution(p1, lmdp.n)
-    held = _held(costs, lmdp.n)
+    start = as_distribution(p1, lmdp.names)
+    held = _held(in_rounds(costs, lmdp.names), lmdp.n)
     low, planned = _by_planning(lmdp, held, start)
     starts = {**_known(lmdp, held, candidates or {}), **planned, **_random_starts(lmdp, seed)}
     found = _searched(Search(lmdp, held, start), starts, work)
@@ -158,9 +159,9 @@ def lower_bound(lmdp: LMDP, costs: Costs, p1: Any) -> float:
 
     The costs are read backwards, in blocks of at most 2^24 numbers. Longer ones must offer ``from_round``.
     """
-    start = as_distribution(p1, lmdp.n)
+    start = as_distribution(p1, lmdp.names)
     first, sums = np.zeros(lmdp.n), []
-    for block in _last_first(costs, lmdp.n):
+    for block in _last_first(in_rounds(costs, lmdp.names), lmdp.n):
         values, more = _values(lmdp, block, first, lmdp.temperature)
         first = values[0].copy()
         sums.append(more)

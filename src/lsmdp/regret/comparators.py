@@ -34,6 +34,7 @@ from lsmdp.convex import as_policy_kernel, policy_of
 from lsmdp.costs.sequence import Costs as CostSequence
 from lsmdp.errors import CostError, SpecError
 from lsmdp.kernels import rows
+from lsmdp.labels import in_rounds
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
@@ -96,11 +97,11 @@ def fixed_cost(lmdp: LMDP, Q: Any, costs: Costs, p1: Any, at: Iterable[int] = ()
 
 def fixed_costs(lmdp: LMDP, policies: Sequence[Any], costs: Costs, p1: Any, at: Iterable[int] = ()) -> list[FixedCost]:
     """L_T(Q) of several policies, in one pass over the costs."""
-    start = as_distribution(p1, lmdp.n)
+    start = as_distribution(p1, lmdp.names)
     wanted = _as_rounds(at)
     walks = [_Walk(lmdp, Q, start, wanted) for Q in policies]
     T = 0
-    for block in blocks_of(costs, lmdp.n):
+    for block in blocks_of(in_rounds(costs, lmdp.names), lmdp.n):
         for walk in walks:
             walk.follow(block, T)
         T += len(block)

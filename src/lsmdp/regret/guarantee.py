@@ -132,7 +132,7 @@ def guarantee(lmdp: LMDP, loss: float, v: Any, p1: Any, seen: CostRange) -> Guar
 
     Any value function v gives a true bound; that of the leader for the mean cost gives the best.
     """
-    value, start = as_value(v, lmdp.n), as_distribution(p1, lmdp.n)
+    value, start = as_value(v, lmdp.names), as_distribution(p1, lmdp.names)
     _, lambda_low, _ = kernels.residual(lmdp.P, seen.mean, value, lmdp.temperature)
     largest = float(np.maximum(np.abs(seen.lowest), np.abs(seen.highest)).max())
     excess = loss - seen.T * lambda_low + 2.0 * seen.T * EPS * largest

@@ -33,6 +33,7 @@ def read_model(
 ) -> LMDP:
     """The model that a name or a file stands for, repaired as asked."""
     from lsmdp import makers
+    from lsmdp.errors import ModelError
     from lsmdp.model import LMDP
     from lsmdp.sources.files import Content, blaming, kernel_file
 
@@ -44,17 +45,28 @@ def read_model(
         made: LMDP = getattr(makers, name.maker)(*name.arguments(spec))
         found = Content(made.P, made.labels, made.positions)
     with blaming(spec):
-        return LMDP.repaired(
-            found.weights,
-            found.labels,
-            temperature,
-            normalise=normalise or found.proportions,
-            largest_class=largest_class,
-            teleport=teleport,
-            lazy=lazy,
-            positions=found.positions,
-            name=spec,
-        )
+        try:
+            return LMDP.repaired(
+                found.weights,
+                found.labels,
+                temperature,
+                normalise=normalise or found.proportions,
+                largest_class=largest_class,
+                teleport=teleport,
+                lazy=lazy,
+                positions=found.positions,
+                name=spec,
+                origin=found.origin,
+                origin_n=found.origin_n,
+            )
+        except ModelError as problem:
+            if found.origin is None:
+                raise
+            count = found.origin_n - found.origin.size
+            raise ModelError(
+                f"{problem} Before that, what is no through road was left out ({count} of {found.origin_n} nodes); "
+                f"{spec}:1 keeps it."
+            ) from None
 
 
 def write_model(lmdp: LMDP, path: str | PathLike[str]) -> None:

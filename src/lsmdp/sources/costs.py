@@ -5,25 +5,31 @@ The names, over positions u in the unit square (or u = x / (n - 1) where the sta
     hill         c(x) = exp(-|u(x) - top|^2 / (2 * 0.2^2)), divided by its maximum; the top is off the centre,
                  so that turning or mirroring the picture shows
     uniform      c(x) = 1/2: then Q = P and lambda = 1/2 (a closed form to check against)
+    zero         c(x) = 0, where only moves cost
     random:SEED  c(x) independent and uniform in [0, 1]
 
-A file holds one number per state in the order of the states, or the columns state and cost by label, or, for a
-grid, a table of the same shape. Values may be any finite numbers.
+A file holds one number per state in the order of the states, or the columns state and cost by label, or a single row
+below a header that names the states, or, for a grid, a table of the same shape. A first line that counts 0, 1, 2, ...
+is a header where the lines below it fit the model, and the index of a DataFrame is left out; two columns, one of them
+an index, are states and costs. Values may be any finite numbers.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from lsmdp.arrays import CSR, Floats, Ints, as_cost
+from lsmdp.costs.columns import INDEX, by_header, names_all, shown
 from lsmdp.errors import CostError, SpecError
+from lsmdp.labels import number_in
 from lsmdp.model import LMDP
 from lsmdp.sources.files import Format, blaming, endings, load_npy, read_file
 from lsmdp.sources.names import COSTS, unknown
@@ -32,7 +38,19 @@ from lsmdp.sources.tables import first_line, names_of, numbers_of, read_columns,
 HILL_TOP = (0.35, 0.65)
 HILL_WIDTH = 0.2
 
-Content = npt.NDArray[Any] | dict[str, float]  # numbers in the order of the states, or by label
+
+class Numbers(NamedTuple):
+    """Numbers in the order of the states, or in the shape of a grid, and the names of their columns.
+
+    A first line of numbers may be a header or not: it is the header, and the first row of the values as well.
+    """
+
+    values: npt.NDArray[Any]
+    header: Sequence[str] | None = None
+    in_doubt: bool = False
+
+
+Content = Numbers | dict[str, float]  # by label
 
 
 def hill(lmdp: LMDP) -> Floats:
@@ -49,6 +67,11 @@ def uniform(lmdp: LMDP) -> Floats:
     return as_cost(np.full(lmdp.n, 0.5), lmdp.n)
 
 
+def zero(lmdp: LMDP) -> Floats:
+    """No cost anywhere."""
+    return as_cost(np.zeros(lmdp.n), lmdp.n)
+
+
 def random(lmdp: LMDP, seed: int) -> Floats:
     """Independent costs, uniform in [0, 1]."""
     if seed < 0:
@@ -62,14 +85,14 @@ def cost_file(spec: str, lmdp: LMDP) -> Floats:
     with blaming(spec):
         if isinstance(content, dict):
             return as_cost(_by_label(content, lmdp), lmdp.n)
-        return as_cost(_in_order(content, lmdp), lmdp.n)
+        return as_cost(_in_order(_below_header(content, lmdp, spec), lmdp), lmdp.n)
 
 
 def edge_cost_file(spec: str, lmdp: LMDP) -> CSR:
     """The costs of moves in a table with the columns from, to and cost, as a matrix; moves without a line cost 0."""
     table = read_file(spec, EDGE_FORMATS, SpecError(f'"{spec}" is no file. Edge costs end in {endings(EDGE_FORMATS)}.'))
     with blaming(spec):
-        x, y = (_numbers(names_of(table, name), lmdp) for name in ("from", "to"))
+        x, y = _numbers([names_of(table, name) for name in ("from", "to")], lmdp)
         costs = numbers_of(table, "cost")
         kept = (x >= 0) & (y >= 0)
         if kept.size and (x < 0).all() and (y < 0).all():
@@ -79,16 +102,14 @@ def edge_cost_file(spec: str, lmdp: LMDP) -> CSR:
         return sparse.csr_array((costs, (x, y)), shape=(lmdp.n, lmdp.n))
 
 
-def _numbers(names: npt.NDArray[Any], lmdp: LMDP) -> Ints:
-    """The states that are named; -1 for those that were dropped from the model."""
-    labels = [str(state) for state in range(lmdp.n)] if lmdp.labels is None else lmdp.labels
-    number = {label: state for state, label in enumerate(labels)}
-    states = np.array([number.get(str(name), -1) for name in names.tolist()], dtype=np.int64)
+def _numbers(ends: Sequence[npt.NDArray[Any]], lmdp: LMDP) -> Ints:
+    """The states that are named at both ends of the moves; negative for those that were dropped from the model."""
+    names = np.concatenate([end.astype(object) for end in ends]).tolist()
+    states = lmdp.names.states(names).reshape(2, -1)
     if lmdp.origin is None and (states < 0).any():
-        row = int(np.argmin(states))
-        raise CostError(
-            f'row {row} below the header names "{names[row]}", which is not a state of the model. Check it.'
-        )
+        row = int(np.argmin(states.min(axis=0)))
+        name = next(end[row] for end, state in zip(ends, states[:, row], strict=True) if state < 0)
+        raise CostError(f'row {row} below the header names "{name}", which is not a state of the model. Check it.')
     return states
 
 
@@ -108,7 +129,48 @@ def _require_moves(x: Ints, y: Ints, lmdp: LMDP) -> None:
         )
 
 
-def _in_order(values: npt.NDArray[Any], lmdp: LMDP) -> Any:
+def _below_header(content: Numbers, lmdp: LMDP, spec: str) -> Numbers:
+    """The numbers without their header and index, and the header, if they have any."""
+    values, header, in_doubt = content
+    if header is None:
+        return content
+    if in_doubt:
+        if not _is_header(content, lmdp, spec):
+            return Numbers(values)
+        values = values[1:]
+    index = [column for column, name in enumerate(header) if INDEX.fullmatch(name)]
+    if index and len(values) > 1:
+        values, header = np.delete(values, index, axis=1), [name for name in header if not INDEX.fullmatch(name)]
+    return Numbers(values, header)
+
+
+def _is_header(content: Numbers, lmdp: LMDP, spec: str) -> bool:
+    """Whether a first line of numbers is a header: it names the states above a single row, or counts the columns of
+    what fits the model without it and not with it."""
+    values, header = content.values, content.header or ()
+    if len(values) == 2 and names_all(header, lmdp):
+        return True
+    counts = [number_in(name) for name in header] == list(range(len(header)))
+    if not counts or len(values) < 2 or not _fits(values[1:], lmdp):
+        return False
+    if not _fits(values, lmdp):
+        return True
+    warnings.warn(
+        f'{spec}: the first line, "{shown(header)}", is taken for costs, though it could be a header above them. If it '
+        "is one, put names into it",
+        stacklevel=2,
+    )
+    return False
+
+
+def _fits(values: npt.NDArray[Any], lmdp: LMDP) -> bool:
+    return values.shape == lmdp.grid_shape or (1 in values.shape and values.size in (lmdp.n, lmdp.origin_n))
+
+
+def _in_order(content: Numbers, lmdp: LMDP) -> Any:
+    values, header, _ = content
+    if header is not None and len(values) == 1 and (values.shape != lmdp.grid_shape or names_all(header, lmdp)):
+        return values[0, by_header(header, lmdp)]
     if values.ndim == 2 and values.shape == lmdp.grid_shape:
         return values[tuple(lmdp.positions.astype(int).T)]
     flat = values.ravel() if values.ndim == 2 and 1 in values.shape else values
@@ -116,18 +178,21 @@ def _in_order(values: npt.NDArray[Any], lmdp: LMDP) -> Any:
 
 
 def _by_label(costs: Mapping[str, float], lmdp: LMDP) -> list[float]:
-    labels = [str(state) for state in range(lmdp.n)] if lmdp.labels is None else lmdp.labels
-    missing = [label for label in labels if label not in costs]
-    if missing:
-        raise CostError(f'state "{missing[0]}" has no cost (of {len(missing)} without one). Give one line per state.')
-    strange = [label for label in costs if label not in set(labels)] if lmdp.origin is None else []
-    if strange:
-        raise CostError(f'there is a cost for "{strange[0]}", which is not a state of the model. Check the names.')
-    return [costs[label] for label in labels]
+    of, strange = lmdp.names.places(list(costs), "the file")
+    missing = np.flatnonzero(of < 0)
+    if missing.size:
+        raise CostError(
+            f"{lmdp.name_of(int(missing[0]))} has no cost (of {missing.size} without one). Give one line per state."
+        )
+    if strange.size and lmdp.origin is None:
+        name = list(costs)[int(strange[0])]
+        raise CostError(f'there is a cost for "{name}", which is not a state of the model. Check the names.')
+    values = list(costs.values())
+    return [values[place] for place in of.tolist()]
 
 
-def _labelled(table: Any) -> dict[str, float]:
-    table = table.rename_columns([name.lower() for name in table.column_names])
+def _labelled(table: Any, header: Sequence[str]) -> dict[str, float]:
+    table = table.rename_columns(list(header))
     states = names_of(table, "state").astype(str).tolist()
     twice, count = Counter(states).most_common(1)[0] if states else ("", 0)
     if count > 1:
@@ -135,22 +200,33 @@ def _labelled(table: Any) -> dict[str, float]:
     return dict(zip(states, numbers_of(table, "cost").tolist(), strict=True))
 
 
-def _is_labelled(header: Sequence[str]) -> bool:
-    return {"state", "cost"} <= {name.lower() for name in header}
+def _columns(header: Sequence[str]) -> list[str]:
+    """The names of the columns in small letters; of two, one of them the index of a Series: state and cost."""
+    names = [name.lower() for name in header]
+    index = [INDEX.fullmatch(name) is not None for name in names]
+    return [("cost", "state")[is_index] for is_index in index] if len(names) == 2 and sum(index) == 1 else names
 
 
 def _read_csv(path: Path) -> Content:
     header = first_line(path)
-    if _is_labelled(header):
-        return _labelled(read_columns(path, header, text=("state",), numbers=("cost",)))
-    return read_numbers(path)[0]
+    names = _columns(header)
+    if {"state", "cost"} <= set(names):
+        table = read_columns(path, names, text=("state",), numbers=("cost",))
+        return _labelled(table, table.column_names)
+    values, words = read_numbers(path)
+    return Numbers(values, header, in_doubt=words is None)
 
 
 def _read_parquet(path: Path) -> Content:
     table = read_parquet(path)
-    if _is_labelled(table.column_names):
-        return _labelled(table)
-    return np.column_stack([numbers_of(table, name) for name in table.column_names])
+    names = _columns(table.column_names)
+    if {"state", "cost"} <= set(names):
+        return _labelled(table, names)
+    return Numbers(np.column_stack([numbers_of(table, name) for name in table.column_names]), table.column_names)
+
+
+def _read_npy(path: Path) -> Content:
+    return Numbers(load_npy(path))
 
 
 def _edge_csv(path: Path) -> Any:
@@ -174,7 +250,7 @@ EDGE_FORMATS: Mapping[str, Format] = {
     ".parquet": Format(_edge_parquet, "Write it with pyarrow.parquet.write_table."),
 }
 COST_FORMATS: Mapping[str, Format] = {
-    ".npy": Format(load_npy, "Write it with numpy.save, as an array of numbers."),
+    ".npy": Format(_read_npy, "Write it with numpy.save, as an array of numbers."),
     ".csv": Format(_read_csv, "Write it as text in UTF-8, with one number per line."),
     ".parquet": Format(_read_parquet, "Write it with pyarrow.parquet.write_table."),
 }

@@ -6,7 +6,7 @@
     .csv, .parquet   a square matrix, with labels in its header if it has one, or an edge list with the columns from,
                      to and weight (1 where there is no such column)
     .map             a MovingAI map; ``arena.map:8`` is the same with diagonal moves (makers/grids.py)
-    .graphml, .tntp  graphs and road networks (sources/networks.py)
+    .graphml, .tntp  graphs and road networks (sources/networks.py); ``X_net.tntp:39``: through nodes begin at 39
 
 The weights of the last three are proportions by nature; of the others only if the user says so (normalise). Nothing
 here judges the numbers: that is the business of ``arrays.py``. Nothing is ever unpickled.
@@ -29,6 +29,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from lsmdp.errors import LsmdpError, SpecError
+from lsmdp.labels import number_in
 from lsmdp.makers import edge_weights, walk_on_map
 from lsmdp.model import LMDP
 from lsmdp.sources.market import read_market
@@ -47,6 +48,8 @@ class Content(NamedTuple):
     labels: Labels = None
     positions: Any = None
     proportions: bool = False
+    origin: Any = None  # where some states of the file were left out, as in LMDP
+    origin_n: int | None = None
 
 
 class Format(NamedTuple):
@@ -75,6 +78,13 @@ def kernel_file(spec: str) -> Content:
                 f'"{asked.string}" asks for moves to {neighbours} neighbours. Write {spec}, or {spec}:8 with diagonals.'
             )
         formats[".map"] = formats[".map"]._replace(read=partial(_read_map, neighbours=int(neighbours)))
+    if asked := re.fullmatch(r"(.*\.tntp):(.*)", spec, flags=re.IGNORECASE | re.DOTALL):
+        spec, first = asked.groups()
+        if not (first_through := number_in(first)):
+            raise SpecError(
+                f'"{asked.string}" says that through nodes begin at "{first}". Write {spec}, or {spec}:1 to keep all.'
+            )
+        formats[".tntp"] = formats[".tntp"]._replace(read=partial(_read_tntp, first_through=first_through))
     content: Content = read_file(spec, formats, unknown(spec, MODELS, endings(KERNEL_FORMATS)))
     return content
 
@@ -186,8 +196,9 @@ def _read_graphml(path: Path) -> Content:
     return Content(*read_graphml(path), proportions=True)
 
 
-def _read_tntp(path: Path) -> Content:
-    return Content(*read_tntp(path), proportions=True)
+def _read_tntp(path: Path, first_through: int | None = None) -> Content:
+    weights, labels, positions, origin, origin_n = read_tntp(path, first_through)
+    return Content(weights, labels, positions, True, origin, origin_n)
 
 
 def _read_csv(path: Path) -> Content:

@@ -73,6 +73,7 @@ MODELS: Mapping[str, Name] = {
 COSTS: Mapping[str, Name] = {
     "hill": Name("hill", "hill", "hill", meaning="a smooth bump between 0 and 1"),
     "uniform": Name("uniform", "uniform", "uniform", meaning="1/2 everywhere"),
+    "zero": Name("zero", "zero", "zero", meaning="nothing anywhere, as where only moves cost (--edge-costs)"),
     "random": Name("random:SEED", "random:0", "random", (whole,), 1, "independent and uniform in [0, 1]"),
 }
 

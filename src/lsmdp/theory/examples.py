@@ -30,6 +30,7 @@ import numpy as np
 
 from lsmdp.arrays import EPS, Floats, as_cost
 from lsmdp.kernels import flow
+from lsmdp.labels import in_rounds
 from lsmdp.model import LMDP
 from lsmdp.passes import divergence
 from lsmdp.perron import solve
@@ -128,7 +129,7 @@ def virtual_rounds(lmdp: LMDP, costs: Iterable[Floats], kappa: float, *, reading
     now = solve(unit, c_sum, tol=GAP)
     ideal, ours, gaps, left, right = 0.0, 0.0, 0.0, [], []
     spans = 1.0
-    for t, cost in enumerate(costs, 1):
+    for t, cost in enumerate(in_rounds(costs, lmdp.names), 1):
         c_t = as_cost(cost, lmdp.n) / lmdp.temperature
         c_sum = c_sum + c_t
         after = solve(unit, c_sum / (t + kappa), tol=GAP, start=now, throw=False)

@@ -31,6 +31,7 @@ from lsmdp.arrays import CSR, EPS, Floats, Ints, as_cost, like
 from lsmdp.convex import lagrangian_gradient
 from lsmdp.errors import ConvergenceError, CostError, SpecError
 from lsmdp.game import is_mark, start_law
+from lsmdp.labels import in_rounds
 from lsmdp.learners import Learner, TrackTheLeader
 from lsmdp.learners.base import Lead, lead, passive_lead
 from lsmdp.model import LMDP
@@ -171,6 +172,7 @@ def trace(
     lmdp.require_irreducible()
     unit = LMDP(lmdp.P, labels=lmdp.labels, positions=lmdp.positions)
     book = _Book(lmdp, unit, start_law(lmdp, start), learners, leader, exact)
+    costs = in_rounds(costs, lmdp.names)
     for c_t in costs:
         cost = as_cost(c_t, lmdp.n)
         if look is not None and book.t + 1 in at:

@@ -25,9 +25,10 @@ from typing import Any, Unpack
 import numpy as np
 from scipy import sparse
 
-from lsmdp.arrays import CSR, Floats, Ints, name_state
+from lsmdp.arrays import CSR, Floats, Ints
 from lsmdp.chain import largest_class
 from lsmdp.errors import ModelError, SpecError
+from lsmdp.labels import name_state
 from lsmdp.makers import Repairs, from_counts
 from lsmdp.model import LMDP, as_labels
 from lsmdp.trajectories.log import Log, read_log
