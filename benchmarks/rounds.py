@@ -31,8 +31,8 @@ from benchmarks.measure import Blocks, repeated, traced
 from benchmarks.peers import PEERS, Peer, gap_of
 from lsmdp.costs.sequence import block_rows
 from lsmdp.game import Table as GameTable
+from lsmdp.learners import Player
 from lsmdp.perron.follow import factor_bytes, forget
-from lsmdp.seat import learns_in_stretches
 
 FIRST = 1000  # the round before the first that is played
 WIDTH = 1e-3  # gap_t <= WIDTH / t
@@ -81,7 +81,7 @@ class Game:
     def play(self, rounds: int) -> None:
         """Learn from some rounds, each timed, or in the stretches that a game is played in."""
         self.means = []
-        size = block_rows(self.lmdp.n) if learns_in_stretches(self.lmdp, self.learner, self.state) else 1
+        size = block_rows(self.lmdp.n) if Player.of(self.learner).in_stretches(self.lmdp, self.state) else 1
         if size > 1:
             for first in range(0, rounds, size):
                 self._stretch(min(size, rounds - first))

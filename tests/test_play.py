@@ -358,6 +358,29 @@ class TestShow:
         assert shown.stdout == played.stdout
         assert json.loads(run("show", "runs/ring-5-iid", "--json").stdout) == Folder(Path("runs/ring-5-iid")).summary()
 
+    def test_who_sees_the_costs_is_marked(self, run: Run) -> None:
+        words = ("ring:5", "--costs", "iid", "--rounds", 20, "--learner", "btl", "--learner", "ftl")
+        played = run("play", *words, "--scale", 0, 2, "--quiet")
+        assert played.stdout.count("btl (sees c_t)") == 5  # two tables, the same in your units, and the bounds
+        assert "ftl (" not in played.stdout
+        assert "A yardstick, not" in played.stdout
+        summary = json.loads(run("show", "runs/ring-5-iid", "--json").stdout)
+        assert {name: one["clairvoyant"] for name, one in summary["learners"].items()} == {"btl": True, "ftl": False}
+        begun = Path("begun")
+        begun.mkdir()
+        spec = Spec.of(kernel="ring:5", costs="iid", rounds=1, learners=("btl", "ftl"))
+        Folder(begun).create(spec, {"states": 5, "start": 0})
+        assert "btl (sees c_t)" in run("show", begun).stdout
+        unfinished = json.loads(run("show", begun, "--json").stdout)
+        assert unfinished["learners"]["btl"]["clairvoyant"]
+
+    def test_numbers_are_said_as_they_are(self, run: Run) -> None:
+        """One round is no rounds, and a regret that rounds to zero has no sign."""
+        one = run("play", "ring:5", "--costs", "iid", "--rounds", 1, "--quiet").stdout
+        assert "iid: 1 round from state 0" in one
+        assert "-0.0000" not in one
+        assert [terminal._figure(value) for value in (-1e-9, -0.0, 735, -0.5)] == ["0.0000", "0.0000", "735", "-0.5000"]
+
     def test_the_inputs_are_not_needed(self, run: Run) -> None:
         run("play", "ring:4", "--costs", bad_round(8, 0.5), "--quiet")
         Path("costs.npy").unlink()

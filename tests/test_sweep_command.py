@@ -16,11 +16,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import Result
 
 from lsmdp import sweeps
-from lsmdp.sweeps.page import best_title, growth_title, headline, lede, page
+from lsmdp.sweeps.page import best_title, growth_title, headline, lede, page, story
 from lsmdp.sweeps.spec import plan
 from tests.browser import look
 
@@ -192,7 +193,13 @@ class TestPage:
 
     def test_the_headline_counts_honestly(self) -> None:
         games = [
-            {"best": best, "learners": {"ftl": {"growth": {"verdict": verdict, "best": "power", "p": {"band": band}}}}}
+            {
+                "best": best,
+                "learners": {
+                    "ftl": {"growth": {"verdict": verdict, "best": "power", "p": {"band": band}}},
+                    "discounted": {},
+                },
+            }
             for best, verdict, band in (
                 ("ftl", "log T", [-0.1, 0.2]),
                 ("discounted", "T^0.40", [0.3, 0.6]),
@@ -210,6 +217,48 @@ class TestPage:
         assert (
             growth_title(games, "ftl") == "The regret of ftl: log T in 1, a power of T in 1, undecided in 1 of 3 games"
         )
+
+    def test_who_sees_the_costs_is_marked_and_wins_nothing(self, run: Run) -> None:
+        """Against a target be the leader has the least regret, which is no merit."""
+        Path("sees.toml").write_text(
+            'models = ["sticky:0.5"]\ncosts = ["target"]\nlearners = ["btl", "ftl"]\nhorizons = [40]\nseeds = 2\n'
+        )
+        shown = run("sweep", "sees.toml", "--jobs", "1", "--quiet", "--out", "sees")
+        assert "btl (sees c_t)" in shown.stdout
+        assert "A yardstick, not a learner." in shown.stdout
+        summary = json.loads(Path("sees/summary.json").read_text())
+        (game,) = summary["games"]
+        assert {name: one["clairvoyant"] for name, one in game["learners"].items()} == {"btl": True, "ftl": False}
+        ends = {name: one["regret"]["median"][-1] for name, one in game["learners"].items()}
+        assert ends["btl"] < ends["ftl"]
+        assert (game["best"], game["tied"]) == ("ftl", ["ftl"])
+        told = story(summary)
+        assert told["titles"] == {"btl": "btl (sees c_t)", "ftl": "ftl"}
+        assert "ftl plays alone" in told["lede"]
+        assert "btl is shown the cost of a round before playing it" in told["lede"]
+        assert [row[3] for row in told["growth"]["rows"]] == ["btl (sees c_t)", "ftl"]
+        table = sweeps.SweepFolder(Path("sees")).table()
+        seen = set(zip(table["learner"].to_pylist(), table["clairvoyant"].to_pylist(), strict=True))
+        assert seen == {("btl", True), ("ftl", False)}
+
+    def test_a_tie_is_a_tie(self) -> None:
+        np.save("flat.npy", np.full((60, 5), 0.5))
+        told = story(a_sweep(models=["ring:5"], costs=["flat.npy"], learners=["ftl", "passive"], horizons=[1, 60]))
+        assert told["lede"].startswith(
+            "ftl has the least median regret at the last round in 2 of 2 games; passive in 2. In 2 of them several have"
+        )
+        assert [card["least"] for card in told["cards"]] == [2, 2]
+        assert told["best"]["title"] == "ftl has the least regret in every game, with others in 2 of 2 games"
+        assert [row[3] for row in told["best"]["rows"]] == ["ftl and passive"] * 2
+        about = [game["about"] for game in told["panels"]["games"]]
+        assert about == [f"{rounds}, 1 seed; least: ftl and passive" for rounds in ("1 round", "60 rounds")]
+        assert told["panels"]["title"] == "Largest median regret in any game: ftl 0, passive 0"
+
+    def test_one_learner_is_not_told_to_be_the_best(self) -> None:
+        told = story(a_sweep(models=["ring:5"], costs=["iid"], learners=["ftl"]))
+        assert "plays alone" in told["lede"]
+        assert told["best"]["title"] == "ftl plays alone"
+        assert [card["least"] for card in told["cards"]] == [None]
 
     def test_a_browser_draws_it(self) -> None:
         a_sweep()

@@ -378,7 +378,7 @@ class TestFolder:
     def test_the_table(self, tmp_path: Path) -> None:
         run_here(SMALL, tmp_path)
         table = SweepFolder(tmp_path).table()
-        assert table.column_names == ["run", "model", "costs", "rounds", "seed", *Row._fields]
+        assert table.column_names == ["run", "model", "costs", "rounds", "seed", *Row._fields, "clairvoyant"]
         keys = list(zip(*(table[name].to_pylist() for name in ("run", "learner", "t")), strict=True))
         assert len(set(keys)) == table.num_rows
         assert table["model"].to_pylist() == sorted(table["model"].to_pylist(), reverse=True)  # as in the file

@@ -2,7 +2,7 @@
 (function () {
   const pixels = (canvas) => { const d = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
     let sum = 0; for (let k = 0; k < d.length; k += 7) sum = (sum * 31 + d[k]) % 1000003; return sum; };
-  const press = (root, name) => [...document.querySelectorAll(root + " button")].find((b) => b.textContent === name).click();
+  const press = (root, name) => [...document.querySelectorAll(root + " button")].find((b) => b.textContent === name)?.click();
   const canvas = document.querySelector("#map canvas"), slider = document.querySelector("#map input[type=range]");
   if (canvas) {
     seen.last = [canvas.dataset.frame, pixels(canvas)];
@@ -12,14 +12,22 @@
     press("#map", "value"); seen.value = pixels(canvas);
     press("#map", "mean cost"); seen.mean = pixels(canvas);
     press("#map", "where it is"); press("#map", "passive"); seen.passive = pixels(canvas);
+    const [top, bar, bottom] = document.querySelector("#map .scale").children, ramp = getComputedStyle(bar).backgroundImage;
+    const along = (node) => { const box = node.getBoundingClientRect(); return ramp.includes("90deg") ? box.left : -box.top; };
+    seen.ramp = ramp.match(/rgb\([^)]*\)/g).map((text) => text.match(/\d+/g).map(Number));
+    seen.legend = [top, bar, bottom].sort((a, b) => along(a) - along(b)).map((node) => node.textContent);
   }
-  for (const name of ["R_T / log T", "log–log", "R_T"]) { press("#regret", name); seen[name] = document.querySelectorAll("#regret path").length; }
+  for (const name of ["divided by log t", "log–log", "as it is"]) { press("#regret", name); seen[name] = document.querySelectorAll("#regret path").length; }
   const chart = document.querySelector("#regret svg"), box = chart.getBoundingClientRect();
   chart.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + box.width / 2, clientY: box.top + 20, bubbles: true }));
   seen.tip = document.querySelector("#regret .tip").textContent;
   const table = document.querySelector(document.querySelector("#map table") ? "#map table" : "#certificates table");
   const column = (k) => [...table.querySelectorAll("tbody tr")].map((row) => row.children[k].textContent);
   if (table) { table.querySelectorAll("th")[0].click(); seen.up = column(0); table.querySelectorAll("th")[0].click(); seen.down = column(0); }
+  seen.cards = [...document.querySelectorAll("#cards .card")].map((card) => [...card.querySelectorAll("h3, dt, dd")].map((part) => part.textContent));
+  seen.axis = [...document.querySelectorAll("#regret svg text")].at(-1).textContent;
+  seen.ticks = ["#regret", "#effort"].map((id) => document.querySelectorAll(id + " svg .grid").length);
+  seen.figures = [-0, -0.0004, -0.4, 0].map((value) => number(value, 3));
   seen.headings = [...document.querySelectorAll("h1, h2")].map((h) => h.textContent);
   seen.requests = performance.getEntriesByType("resource").length;
   seen.width = innerWidth;

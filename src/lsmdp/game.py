@@ -20,7 +20,7 @@ matter where they are cut.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ from lsmdp.arrays import Floats, as_cost, as_distribution
 from lsmdp.costs.sequence import Costs, block_rows
 from lsmdp.errors import SpecError
 from lsmdp.labels import in_rounds
-from lsmdp.learners import Learner
+from lsmdp.learners import LearnerLike, players
 from lsmdp.model import LMDP
 from lsmdp.regret import CostRange, Regret, regret
 from lsmdp.seat import Block, Round, Seat, can_idealise
@@ -54,7 +54,7 @@ def first_state(lmdp: LMDP, start: int | str) -> int:
 
 
 def rounds(
-    lmdp: LMDP, learner: Learner, costs: Iterable[Floats], *, start: int | str | Floats | None = None, seed: int = 0
+    lmdp: LMDP, learner: LearnerLike, costs: Iterable[Floats], *, start: int | str | Floats | None = None, seed: int = 0
 ) -> Iterator[Round]:
     """One record a round, for one learner."""
     table = Table.lay(lmdp, [learner], start=start, seed=seed)
@@ -141,7 +141,7 @@ class Table:
     def lay(
         cls,
         lmdp: LMDP,
-        learners: Iterable[Learner],
+        learners: LearnerLike | Iterable[LearnerLike],
         *,
         start: int | str | Floats | None = None,
         sample: int = 0,
@@ -150,11 +150,14 @@ class Table:
         """The table before round 1. ``sample`` walkers per learner follow the game besides the exact law."""
         lmdp.require_irreducible()
         law, ideal = start_law(lmdp, start), can_idealise(lmdp)
-        seats = [Seat.take(lmdp, learner, law, sample, seed, ideal) for learner in learners]
-        names = [seat.learner.name for seat in seats]
+        seated = players(learners)
+        names = [player.name for player in seated]
         twice = {name for name in names if names.count(name) > 1}
         if twice:
-            raise SpecError(f"the learner {twice.pop()!r} was named twice. Give each of its variants an option.")
+            raise SpecError(f"the learner {twice.pop()!r} was named twice. Give each a name of its own, or an option.")
+        if not seated:
+            raise SpecError("nobody plays: there is no learner at the table. Give at least one.")
+        seats = [Seat.take(lmdp, player, law, sample, seed, ideal) for player in seated]
         return cls(lmdp, seats, law, 0, CostRange.empty(lmdp.n), [Tally() for _ in seats])
 
     def play(self, c_t: Floats) -> list[Round]:
@@ -246,7 +249,7 @@ class Run:
 
 def play(
     lmdp: LMDP,
-    learners: Learner | Sequence[Learner],
+    learners: LearnerLike | Iterable[LearnerLike],
     costs: Iterable[Floats],
     *,
     start: int | str | Floats | None = None,
@@ -259,8 +262,7 @@ def play(
     Costs are an array (a row a round) or give one cost per state and round; by name (labels.py), they are put in the
     order of the states. A model of up to some thousand states takes them, and ``watch`` its rounds, several at a time.
     """
-    players = learners if isinstance(learners, Sequence) else [learners]
-    table = Table.lay(lmdp, players, start=start, sample=sample, seed=seed)
+    table = Table.lay(lmdp, learners, start=start, sample=sample, seed=seed)
     costs = in_rounds(costs, lmdp.names)
     if block_rows(lmdp.n) == 1:
         for c_t in costs:

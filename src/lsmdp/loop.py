@@ -31,7 +31,7 @@ from lsmdp.arrays import Floats
 from lsmdp.costs.columns import as_numbers, by_label, by_position, state_names
 from lsmdp.costs.sequence import as_scale, in_costs
 from lsmdp.errors import CostError, LsmdpError, SpecError
-from lsmdp.learners import Learner, State, TrackTheLeader
+from lsmdp.learners import LearnerLike, Player, State, TrackTheLeader
 from lsmdp.memory import NOWHERE, Kept, Memory
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
@@ -56,7 +56,7 @@ class Loop:
     """A learner, what it knows, and what it answers; ``scale`` and ``missing`` are in the units of the lines."""
 
     lmdp: LMDP
-    learner: Learner
+    learner: Player
     kept: Kept
     scale: tuple[float, float] = (0.0, 1.0)
     missing: float | None = None
@@ -69,7 +69,7 @@ class Loop:
     def of(
         cls,
         lmdp: LMDP,
-        learner: Learner,
+        learner: LearnerLike,
         *,
         start: str | int | None = None,
         scale: tuple[float, float] | None = None,
@@ -77,15 +77,16 @@ class Loop:
     ) -> Loop:
         """A loop before round 1."""
         lmdp.require_irreducible()
-        if hasattr(learner, "foresee"):
+        player = Player.of(learner)
+        if player.clairvoyant:
             raise SpecError(
-                f'"{learner.name}" sees the cost of the round that it plays, which nobody can in a real loop. Use ftl.'
+                f'"{player.name}" sees the cost of the round that it plays, which nobody can in a real loop. Use ftl.'
             )
         low, high = as_scale(scale)
         if missing is not None and not min(low, high) <= missing <= max(low, high):
             raise SpecError(f"--missing is {missing:g}. It must lie between {low:g} and {high:g}, like every cost.")
         at = NOWHERE if start is None else lmdp.state(start)
-        return cls(lmdp, learner, Kept(learner.init(lmdp), 0, at, (low, high)), (low, high), missing)
+        return cls(lmdp, player, Kept(player.init(lmdp), 0, at, (low, high)), (low, high), missing)
 
     def remember(self, memory: Memory) -> None:
         """Go on from what the memory knows, and keep it up to date."""
@@ -194,12 +195,12 @@ def serve(loop: Loop, lines: BinaryIO, out: BinaryIO, turn: Turn) -> None:
             loop.memory.close(None if turn.is_on else loop.kept)
 
 
-def bounds(lmdp: LMDP, learner: Learner, state: State) -> tuple[float, float] | None:
+def bounds(lmdp: LMDP, learner: Player, state: State) -> tuple[float, float] | None:
     """Bounds on the least average cost for the mean cost that the coming policy was chosen for; None: no claim.
 
     A leader has them in its state. ``track`` would know them one round later; one pass over P tells them now.
     """
-    if isinstance(learner, TrackTheLeader):
+    if isinstance(learner.own, TrackTheLeader):
         c_bar = state.c_sum / max(state.t, 1)
         _, lo, hi = kernels.residual(lmdp.P, c_bar, state.v, lmdp.temperature)
     else:

@@ -39,7 +39,7 @@ import numpy as np
 from lsmdp import __version__
 from lsmdp.arrays import Floats, as_cost
 from lsmdp.errors import SpecError
-from lsmdp.learners import Learner, State, pack, unpack
+from lsmdp.learners import LearnerLike, Player, State, pack, unpack
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 from lsmdp.runs.folder import atomic
@@ -62,37 +62,38 @@ class Kept(NamedTuple):
     at: int = NOWHERE
     scale: tuple[float, float] | None = None
 
-    def after(self, lmdp: LMDP, learner: Learner, at: int, c_t: Floats | None = None) -> Kept:
+    def after(self, lmdp: LMDP, learner: LearnerLike, at: int, c_t: Floats | None = None) -> Kept:
         """What is known once the system is elsewhere and, perhaps, one more cost was seen."""
         if c_t is None:
             return self._replace(at=at)
-        return self._replace(state=learner.observe(lmdp, self.state, c_t), rounds=self.rounds + 1, at=at)
+        return self._replace(state=Player.of(learner).observe(lmdp, self.state, c_t), rounds=self.rounds + 1, at=at)
 
 
-def save(path: str | PathLike[str], lmdp: LMDP, learner: Learner, state: State) -> None:
+def save(path: str | PathLike[str], lmdp: LMDP, learner: LearnerLike, state: State) -> None:
     """Keep what a learner knows in a file: all of it, or the file is as it was."""
-    place, t = _place(path), getattr(state, "t", 0)
+    place, player, t = _place(path), Player.of(learner), getattr(state, "t", 0)
     kept = Kept(
         state, int(t) if isinstance(t, int | np.integer) else 0
     )  # a learner of your own may mean otherwise by t
+    _require_its_own(lmdp, player, state)
     with _explained(place), atomic(place) as stream:
-        stream.write(_snapshot(lmdp, learner, kept))
+        stream.write(_snapshot(lmdp, player, kept))
 
 
-def load(path: str | PathLike[str], lmdp: LMDP, learner: Learner) -> State:
+def load(path: str | PathLike[str], lmdp: LMDP, learner: LearnerLike) -> State:
     """The state that was saved, bit for bit, for the same model and learner; also that of ``lsmdp follow --state``."""
-    place = _place(path)
+    place, player = _place(path), Player.of(learner)
     with _explained(place):
         if not place.exists():
             raise SpecError(f'"{place}" does not exist. Begin with learner.init(lmdp), and lsmdp.save what it learns.')
-        return _read(place, place.read_bytes(), lmdp, learner).state
+        return _read(place, place.read_bytes(), lmdp, player).state
 
 
 class Memory:
     """The file of a learner at work. A round that was given to ``add`` outlives this process, however it ends."""
 
-    def __init__(self, path: str | PathLike[str], lmdp: LMDP, learner: Learner) -> None:
-        self.path, self.lmdp, self.learner = _place(path), lmdp, learner
+    def __init__(self, path: str | PathLike[str], lmdp: LMDP, learner: LearnerLike) -> None:
+        self.path, self.lmdp, self.learner = _place(path), lmdp, Player.of(learner)
         self.added, self.due, self.spent = 0, EVERY, 0.0
         with _explained(self.path):
             self._file = _locked(self.path)
@@ -144,8 +145,8 @@ class Memory:
         self._file.close()
 
 
-def _snapshot(lmdp: LMDP, learner: Learner, kept: Kept) -> bytes:
-    body, arrays = io.BytesIO(), _packed(learner, kept.state)
+def _snapshot(lmdp: LMDP, learner: Player, kept: Kept) -> bytes:
+    body, arrays = io.BytesIO(), learner.pack(kept.state)
     for array in arrays.values():
         np.lib.format.write_array(body, array, allow_pickle=False)
     content = body.getvalue()
@@ -163,31 +164,27 @@ def _snapshot(lmdp: LMDP, learner: Learner, kept: Kept) -> bytes:
     return json.dumps(head | {"crc32": _checksum(head, content)}).encode() + b"\n" + content
 
 
-def _packed(learner: Learner, state: State) -> dict[str, Any]:
-    try:
-        arrays = pack(state)
-    except (AttributeError, TypeError, ValueError):
-        arrays = {"state": np.array(None)}
-    strange = [name for name, array in arrays.items() if array.dtype.hasobject]
-    if strange:
+def _require_its_own(lmdp: LMDP, learner: Player, state: State) -> None:
+    """Raise unless a state is of the kind that the learner begins with: no other could be loaded again."""
+    begins, there = learner.init(lmdp), learner.pack(state)
+    if type(state) is not type(begins) or list(there) != list(pack(begins)):
         raise SpecError(
-            f'the state of "{learner.name}" cannot be saved: its field "{strange[0]}" is no array and no number. A '
-            "state that can be saved is a NamedTuple of arrays and numbers."
+            f'the state of "{learner.name}" cannot be saved: it is a {type(state).__name__} of {", ".join(there)}, but '
+            f"init gives a {type(begins).__name__} of {', '.join(pack(begins))}. Save what observe has returned."
         )
-    return arrays
 
 
-def _identity(lmdp: LMDP, learner: Learner) -> dict[str, Any]:
+def _identity(lmdp: LMDP, learner: Player) -> dict[str, Any]:
     """All that must be the same for a state to make sense."""
     return {
         "kernel": kernel_hash(lmdp),
         "temperature": lmdp.temperature,
         "learner": learner.name,
-        "options": dict(_options(learner)),
+        "options": dict(_options(learner.own)),
     }
 
 
-def _options(learner: Learner) -> Iterator[tuple[str, Any]]:
+def _options(learner: LearnerLike) -> Iterator[tuple[str, Any]]:
     """The options of a learner that is a dataclass, as far as they are numbers and words, or a policy."""
     known: Mapping[str, object] = getattr(learner, "__dataclass_fields__", {})
     for name in known:
@@ -198,7 +195,7 @@ def _options(learner: Learner) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _read(path: Path, content: bytes, lmdp: LMDP, learner: Learner) -> Kept:
+def _read(path: Path, content: bytes, lmdp: LMDP, learner: Player) -> Kept:
     """What a file knows: its snapshot, and what the learner makes of the records behind it."""
     head, body, tail = _split(path, content)
     _require_same(path, head, _identity(lmdp, learner))
@@ -241,10 +238,11 @@ def _checksum(head: Mapping[str, Any], body: bytes) -> int:
 
 
 def _kept(path: Path, head: Mapping[str, Any], body: bytes, like: State) -> Kept:
-    if head["fields"] != list(like._fields):
+    here = list(pack(like))
+    if head["fields"] != here:
         raise SpecError(
             f'"{path}" was saved by another version of the learner ({", ".join(head["fields"])} there, '
-            f"{', '.join(like._fields)} here). Use the lsmdp that wrote it, or begin a new file."
+            f"{', '.join(here)} here). Use the lsmdp that wrote it, or begin a new file."
         )
     stream = io.BytesIO(body)
     try:

@@ -22,12 +22,10 @@ import numpy as np
 from lsmdp import books, kernels, passes
 from lsmdp.arrays import Floats, Ints, mean
 from lsmdp.equilibrium import Equilibrium
-from lsmdp.learners import Learner, State, Stretch, pack, unpack
+from lsmdp.learners import Player, State, Stretch, pack, unpack
 from lsmdp.model import LMDP
-from lsmdp.perron import NOWHERE
 from lsmdp.policy import REDUCED_STATES, Policy, flow_of
 
-CALL = 4_000  # states of which a policy is evaluated in the time that a round takes outside compiled loops
 LAW_FLOPS = 5e6  # per round, for the stationary law of a policy
 OWN = ("law", "walkers", "paid")  # what a seat remembers besides what its learner and the books do
 
@@ -104,7 +102,7 @@ class Seat:
     """
 
     lmdp: LMDP
-    learner: Learner
+    learner: Player
     state: State
     law: Floats
     rest: Equilibrium | None
@@ -115,7 +113,7 @@ class Seat:
     upcoming: Policy | None = None  # the policy of the next round, where it was worked out already
 
     @classmethod
-    def take(cls, lmdp: LMDP, learner: Learner, start: Floats, walkers: int, seed: int, ideal: bool) -> Seat:
+    def take(cls, lmdp: LMDP, learner: Player, start: Floats, walkers: int, seed: int, ideal: bool) -> Seat:
         """A learner before round 1."""
         rng = np.random.default_rng((seed, 0))
         positions = rng.choice(lmdp.n, size=walkers, p=start).astype(np.int64)
@@ -151,9 +149,9 @@ class Seat:
 
     def play_all(self, t: int, costs: Floats) -> Block:
         """Play the rounds t, t + 1, ..., one for each row of costs."""
-        at_once = not self.walkers.size and not hasattr(self.learner, "foresee")
+        at_once = not self.walkers.size and not self.learner.clairvoyant
         if self.lmdp.square is None:
-            at_once = at_once and len(costs) > 1 and learns_in_stretches(self.lmdp, self.learner, self.state)
+            at_once = at_once and len(costs) > 1 and self.learner.in_stretches(self.lmdp, self.state)
         if not at_once and (len(costs) > 1 or self.lmdp.square is None):
             return Block.of([self.play(t + k, c_t) for k, c_t in enumerate(costs)])
         began, rounds = time.perf_counter(), len(costs)
@@ -180,8 +178,8 @@ class Seat:
     def _learn(self, costs: Floats) -> Stretch:
         """What the learner plays in these rounds; it has learnt from them afterwards."""
         lmdp, learner = self.lmdp, self.learner
-        if len(costs) > 1 and learns_in_stretches(lmdp, learner, self.state):
-            found: Stretch = learner.observe_all(lmdp, self.state, costs)  # type: ignore[attr-defined]
+        if len(costs) > 1 and learner.in_stretches(lmdp, self.state):
+            found = learner.observe_all(lmdp, self.state, costs)
             self.state, self.upcoming = found.state, None
             return found
         values, reports = np.empty((len(costs) + 1, lmdp.n)), []
@@ -232,11 +230,9 @@ class Seat:
         return Entry(state_cost, control_cost, ideal_loss, change, ideal_step), kl
 
     def _choose(self, c_t: Floats) -> Policy:
-        foresee = getattr(self.learner, "foresee", None)
-        if foresee is None:
-            return self.upcoming or self.learner.policy(self.lmdp, self.state)
-        clairvoyant: Policy = foresee(self.lmdp, self.state, c_t)
-        return clairvoyant
+        if self.learner.clairvoyant:
+            return self.learner.foresee(self.lmdp, self.state, c_t)
+        return self.upcoming or self.learner.policy(self.lmdp, self.state)
 
     def _walk(self, t: int, v: Floats, c_t: Floats, kl: Floats) -> float:
         if not self.walkers.size:
@@ -251,9 +247,9 @@ class Seat:
     def to_arrays(self) -> dict[str, Any]:
         """Everything that the next round needs, as named arrays."""
         arrays = {name: getattr(self, name) for name in OWN}
-        for part, fields in (("state", self.state), ("rest", self.rest)):
-            if fields is not None:
-                arrays |= {f"{part}.{name}": array for name, array in pack(fields).items()}
+        arrays |= {f"state.{name}": array for name, array in self.learner.pack(self.state).items()}
+        if self.rest is not None:
+            arrays |= {f"rest.{name}": array for name, array in pack(self.rest).items()}
         return arrays
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
@@ -266,20 +262,6 @@ class Seat:
 def _part(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
     prefix = f"{part}."
     return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
-
-
-def learns_in_stretches(lmdp: LMDP, learner: Learner, state: State) -> bool:
-    """Whether a learner does better to learn from several rounds at once.
-
-    It has an ``observe_all``, and no ``observe`` of a subclass, of which that would know nothing; and the model is
-    small, or the learner has a factor, or can do without; then the books evaluate again what it knew of each v, which
-    costs less than a call only if there are few states.
-    """
-    homes = (vars(home) for home in type(learner).__mro__)
-    knows = "observe_all" in next((names for names in homes if "observe_all" in names or "observe" in names), ())
-    factor = getattr(state, "anchor", NOWHERE).size > 0
-    swept = lmdp.n <= CALL and getattr(state, "spent", 1.0) == 0.0
-    return knows and (lmdp.square is not None or factor or swept)
 
 
 def can_idealise(lmdp: LMDP) -> bool:

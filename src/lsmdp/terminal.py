@@ -24,6 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lsmdp.arrays import Floats
+from lsmdp.learners.names import YARDSTICK, titled
 from lsmdp.model import LMDP
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ LONG_PAUSE = 5.0  # and elsewhere, where each is a line of text
 def solution_table(solution: Solution) -> Table:
     """The certified answer in six lines."""
     lmdp, (low, high) = solution.lmdp, solution.bounds
-    title = f"{lmdp.name or 'model'}: {lmdp.n:,} states, {lmdp.nnz:,} moves"
+    title = f"{lmdp.name or 'model'}: {lmdp.n:,} state{'s' * (lmdp.n != 1)}, {lmdp.nnz:,} move{'s' * (lmdp.nnz != 1)}"
     table = Table(box=box.ROUNDED, show_header=False, title=title, title_justify="left", title_style="bold")
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -65,30 +66,38 @@ def solution_table(solution: Solution) -> Table:
 
 def run_report(spec: Spec, summary: Mapping[str, Any]) -> Group:
     """A run: what each learner paid, and its regrets, each under the name of its comparator."""
-    played = f"{summary['rounds']:,}" if summary["finished"] else _some(summary["rounds"], spec.rounds)
+    played = _rounds(summary["rounds"]) if summary["finished"] else _some(summary["rounds"], spec.rounds)
+    sees = {name: bool(one.get("clairvoyant")) for name, one in summary["learners"].items()}
+    titles = {name: titled(name, clairvoyant) for name, clairvoyant in sees.items()}
     names = " against ".join(Path(source).name for source in (spec.kernel, spec.costs))
     parts: list[Any] = [
-        Text(f"{names}: {played} rounds from state {summary['start']}", "bold"),
-        *_paid_and_regret(summary["learners"], summary["rounds"]),
+        Text(f"{names}: {played} from state {summary['start']}", "bold"),
+        *_paid_and_regret(summary["learners"], summary["rounds"], titles),
     ]
     if "your_units" in summary:
         units = summary["your_units"]
         parts.append(Text(f"in your units, where {units['low']:g} costs 0 and {units['high']:g} costs 1", "bold"))
-        parts += _paid_and_regret(units["learners"], summary["rounds"])
-    bounds = {name: one.get("regret_at_most_by_mixing_sum", {}) for name, one in summary["learners"].items()}
+        parts += _paid_and_regret(units["learners"], summary["rounds"], titles)
+    learners = summary["learners"].items()
+    bounds = {titles[name]: one.get("regret_at_most_by_mixing_sum", {}) for name, one in learners}
     if all(bounds.values()):
         parts.append(Text("regret against every policy with mixing sum m, at most", "bold"))
         parts.append(_figures({name: {f"m = {m}": bound for m, bound in row.items()} for name, row in bounds.items()}))
-    return Group(*parts, *(Text(note) for note in summary.get("notes", ())))
+    notes = [YARDSTICK] if any(sees.values()) else []
+    return Group(*parts, *map(Text, [*notes, *summary.get("notes", ())]))
 
 
 def _some(played: int, rounds: int | None) -> str:
-    return f"{played:,} of {'?' if rounds is None else f'{rounds:,}'}"
+    return f"{played:,} of {'? rounds' if rounds is None else _rounds(rounds)}"
 
 
-def _paid_and_regret(learners: Mapping[str, Any], rounds: int) -> list[Table | Text]:
+def _rounds(count: int) -> str:
+    return f"{count:,} round" + "s" * (count != 1)
+
+
+def _paid_and_regret(learners: Mapping[str, Any], rounds: int, titles: Mapping[str, str]) -> list[Table | Text]:
     paid = {
-        name: {
+        titles[name]: {
             "loss": one["loss"],
             "a round": one["loss"] / max(rounds, 1),
             "state cost": one["state_cost"],
@@ -97,7 +106,7 @@ def _paid_and_regret(learners: Mapping[str, Any], rounds: int) -> list[Table | T
         for name, one in learners.items()
     }
     regrets = {
-        name: {
+        titles[name]: {
             "regret vs leader": one["regret"]["leader"],
             "idealised regret": one["idealised_regret"],
             "vs best stationary: at least": one["regret"]["best_stationary_low"],
@@ -125,7 +134,9 @@ def _figures(rows: Mapping[str, Mapping[str, float | None]]) -> Table | Text:
 def _figure(value: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:,.4f}" if abs(value) < 1e6 else f"{value:.8g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:z,.4f}" if abs(value) < 1e6 else f"{value:.8g}"
 
 
 def demo_table(summary: Mapping[str, Any]) -> Table | Text:
@@ -158,7 +169,9 @@ def certificate_report(found: Certificates) -> Group:
         table.add_row("" if one.label == last else one.label, reading, *shown, Text(where))
         last = one.label
     parts: list[Any] = [
-        Text(f"{game.T:,} rounds on {game.lmdp.n:,} states, in units of the temperature", "bold"),
+        Text(
+            f"{_rounds(game.T)} on {game.lmdp.n:,} state{'s' * (game.lmdp.n != 1)}, in units of the temperature", "bold"
+        ),
         Text("The game is follow the leader with exact leaders, unless a learner is named."),
         table,
         *_left_out(found),
@@ -187,7 +200,8 @@ def _alike(one: Certificate, other: Certificate | None) -> bool:
 
 
 def _figures_of(one: Certificate, verdict: str) -> tuple[Text, ...]:
-    colour = {"holds": "green", "FAILS": "bold red" if one.failed else "yellow"}.get(verdict, "dim")
+    colours = {"holds": "green", "not met": "yellow", "FAILS": "bold red" if one.failed else "yellow"}
+    colour = colours.get(verdict, "dim")
     if one.holds is None:
         return Text(), Text(), Text(), Text(verdict, colour)
     left, right = one.figures
@@ -272,11 +286,12 @@ class Progress:
 
 def _described(table: GameTable, rounds: int | None, rate: float) -> str:
     if table.t == rounds:
-        return f"all {rounds:,} rounds are played, working out the regret"
+        done = "the round is" if rounds == 1 else f"all {rounds:,} rounds are"
+        return f"{done} played, working out the regret"
     of = "" if rounds is None else f" of {rounds:,}"
     what, figures = _standing(table)
-    names = (seat.learner.name for seat in table.seats)
-    shown = ", ".join(f"{name} {figure:.4g}" for name, figure in zip(names, figures, strict=True))
+    names = (seat.learner.title for seat in table.seats)
+    shown = ", ".join(f"{name} {figure:z.4g}" for name, figure in zip(names, figures, strict=True))
     return f"round {table.t:,}{of}, {rate:,.0f} a second, {what}: {shown}"
 
 

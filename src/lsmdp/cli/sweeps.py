@@ -101,16 +101,20 @@ def _look(progress: Progress, now: Standing) -> None:
 def _show(summary: Mapping[str, Any], folder: Path) -> None:
     from rich.console import Console
 
+    from lsmdp.learners.names import YARDSTICK
+    from lsmdp.pages.words import counted
+
     console = Console(highlight=False)
     by_model: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for game in summary["games"]:
         by_model.setdefault((game["model"], game["rounds"]), []).append(game)
     for (model, rounds), games in by_model.items():
-        console.print(_table(f"{model}, {rounds:,} rounds: median regret against the leader", games))
+        console.print(_table(f"{model}, {counted(rounds, 'round')}: median regret against the leader", games))
+    if any(one["clairvoyant"] for game in summary["games"] for one in game["learners"].values()):
+        typer.echo(YARDSTICK)
     failed = f", {len(summary['failed']):,} failed" if summary["failed"] else ""
-    typer.echo(
-        f"{summary['runs']:,} runs{failed}. Everything is in {folder}: look at report.html, results.parquet holds"
-    )
+    runs = counted(summary["runs"], "run")
+    typer.echo(f"{runs}{failed}. Everything is in {folder}: look at report.html, results.parquet holds")
     typer.echo("a row per run, learner and marked round, the medians and fits are in summary.json.")
 
 
@@ -120,15 +124,17 @@ def _table(title: str, games: Sequence[Mapping[str, Any]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from lsmdp.learners.names import titled
+
     names = list(games[0]["learners"])
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title=title, title_justify="left", title_style="bold")
     table.add_column("costs", overflow="fold")
     for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(titled(name, games[0]["learners"][name]["clairvoyant"]), justify="right", no_wrap=True)
     table.add_column(f"growth of {names[0]}", overflow="fold")
     for game in games:
         figures = [
-            Text(_figure(one["regret"]["median"][-1]), "bold" if name == game["best"] else "")
+            Text(_figure(one["regret"]["median"][-1]), "bold" if name in game["tied"] and len(names) > 1 else "")
             for name, one in game["learners"].items()
         ]
         growth = game["learners"][names[0]]["growth"]["verdict"]
@@ -137,4 +143,4 @@ def _table(title: str, games: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.2f}"
+    return "-" if value is None else f"{value:z,.2f}"

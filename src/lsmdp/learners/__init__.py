@@ -8,15 +8,16 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from lsmdp.learners.names import NAMES, learner_by_name
+from lsmdp.learners.names import NAMES, learner_by_name, titled
 
 if TYPE_CHECKING:
-    from lsmdp.learners.base import Learner, Report, State, pack, unpack
+    from lsmdp.learners.base import Learner, LearnerLike, Report, State, pack, unpack
     from lsmdp.learners.clairvoyant import BeTheLeader
     from lsmdp.learners.fixed import Fixed, Passive
     from lsmdp.learners.forgetful import DiscountedLeader, WindowLeader
     from lsmdp.learners.ftl import FollowTheLeader
     from lsmdp.learners.phased import PhasedLeader
+    from lsmdp.learners.player import Player, players
     from lsmdp.learners.stretch import Stretch
     from lsmdp.learners.track import TrackTheLeader
 
@@ -27,8 +28,10 @@ __all__ = [
     "Fixed",
     "FollowTheLeader",
     "Learner",
+    "LearnerLike",
     "Passive",
     "PhasedLeader",
+    "Player",
     "Report",
     "State",
     "Stretch",
@@ -36,16 +39,19 @@ __all__ = [
     "WindowLeader",
     "learner_by_name",
     "pack",
+    "players",
+    "titled",
     "unpack",
 ]
 
 _HOME = {
-    "base": ("Learner", "Report", "State", "pack", "unpack"),
+    "base": ("Learner", "LearnerLike", "Report", "State", "pack", "unpack"),
     "clairvoyant": ("BeTheLeader",),
     "fixed": ("Fixed", "Passive"),
     "forgetful": ("DiscountedLeader", "WindowLeader"),
     "ftl": ("FollowTheLeader",),
     "phased": ("PhasedLeader",),
+    "player": ("Player", "players"),
     "stretch": ("Stretch",),
     "track": ("TrackTheLeader",),
 }

@@ -1,27 +1,32 @@
 """The protocol of a learner, and what the leaders share.
 
-A learner is a small frozen object; what it knows is its *state*, a NamedTuple of arrays and numbers that carries only
-what the next round needs, so that a checkpoint is the state. In round t (1-based),
+A learner is a small frozen object; what it knows is its *state*, arrays and numbers that carry only what the next round
+needs, so that a checkpoint is the state. It begins with ``learner.init(lmdp)``. In round t (1-based),
 
     policy = learner.policy(lmdp, state)             # chosen before c_t is seen
     state  = learner.observe(lmdp, state, c_t)       # c_t is revealed
 
-Neither changes its arguments; the same state gives the same policy. ``report(before, after)`` says what the round's
-choice was worth as a solution for the mean cost it was made for, and what it took.
+Neither changes its arguments; the same state gives the same policy. These three methods are all that a learner needs
+(:class:`LearnerLike`); what else it may have, and what is assumed of one that does not, is in player.py.
+
+A state is best a NamedTuple. A dataclass, a dict with words for keys, a tuple, a list, an array, a number, or None for
+a learner without a memory will do as well: ``pack`` makes named arrays of each, and ``unpack`` the same state again.
 """
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from lsmdp.arrays import Floats
+from lsmdp.errors import SpecError
 from lsmdp.model import LMDP
 from lsmdp.perron import NOWHERE, Followed, follow
 from lsmdp.policy import Policy
 
-State = Any  # a NamedTuple of arrays and numbers, a type of each learner's own
+State = Any  # arrays and numbers, in a type of each learner's own
 
 
 class Report(NamedTuple):
@@ -32,12 +37,8 @@ class Report(NamedTuple):
     steps: int = 0
 
 
-class Learner(Protocol):
-    """Chooses a policy each round before the cost of that round is seen."""
-
-    @property
-    def name(self) -> str:
-        """What tables call it; the same as on the command line, with its options."""
+class LearnerLike(Protocol):
+    """Chooses a policy each round before the cost of that round is seen: all that a learner of your own needs."""
 
     def init(self, lmdp: LMDP) -> State:
         """The state before round 1."""
@@ -47,6 +48,14 @@ class Learner(Protocol):
 
     def observe(self, lmdp: LMDP, state: State, c_t: Floats) -> State:
         """The state after this round's cost was revealed."""
+
+
+class Learner(LearnerLike, Protocol):
+    """What every learner of lsmdp has besides: a name, and a report."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it; the same as on the command line, with its options."""
 
     def report(self, before: State, after: State) -> Report:
         """What is known of the policy that was played between these two states."""
@@ -68,12 +77,59 @@ def passive_lead(lmdp: LMDP) -> Lead:
 
 def pack(state: State) -> dict[str, Any]:
     """A state as named arrays, ready for ``numpy.savez``."""
-    return {name: np.asarray(value) for name, value in zip(state._fields, state, strict=True)}
+    return {name: _array(name, value) for name, value in _parts(state).items()}
 
 
 def unpack(like: State, arrays: dict[str, Any]) -> State:
     """The state of the same type as ``like`` that was packed into these arrays."""
-    return type(like)(**{name: _plain(arrays[name]) for name in like._fields})
+    values = {name: _plain(arrays[name]) for name in _parts(like)}
+    if _is_record(like):
+        return type(like)(**values)
+    if isinstance(like, dict):
+        return values
+    if isinstance(like, tuple | list):
+        return type(like)(values.values())
+    return values.get(WHOLE)
+
+
+WHOLE = "state"  # the name of a state that has no parts
+
+
+def _parts(state: State) -> dict[str, Any]:
+    """What a state is made of, by name."""
+    if is_dataclass(state) and not isinstance(state, type):
+        return {part.name: getattr(state, part.name) for part in fields(state) if part.init}
+    if _is_record(state):
+        return dict(zip(state._fields, state, strict=True))
+    if isinstance(state, dict):
+        strange = next((key for key in state if not isinstance(key, str)), None)
+        if strange is not None:
+            raise SpecError(f"a state has the key {strange!r}. The keys of a state that is a dict are words.")
+        return state
+    if isinstance(state, tuple | list):
+        return {str(k): part for k, part in enumerate(state)}
+    return {} if state is None else {WHOLE: state}
+
+
+def _is_record(state: State) -> bool:
+    """Whether it is a dataclass or a NamedTuple: a type that is made from its parts by name."""
+    return (is_dataclass(state) and not isinstance(state, type)) or (
+        isinstance(state, tuple) and hasattr(state, "_fields")
+    )
+
+
+def _array(name: str, value: Any) -> Any:
+    """A part of a state as an array of plain values."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        array = np.array(None)
+    if array.dtype.hasobject:
+        raise SpecError(
+            f'its field "{name}" is no array and no number. A state that can be saved is made of arrays and numbers, '
+            "best in a NamedTuple."
+        )
+    return array
 
 
 def _plain(array: Any) -> Any:

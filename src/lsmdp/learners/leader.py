@@ -23,6 +23,8 @@ from lsmdp.model import LMDP
 from lsmdp.perron import Rounds, follow_all, solve
 from lsmdp.policy import Policy
 
+CALL = 4_000  # states of which a policy is evaluated in the time that a round takes outside compiled loops
+
 
 class Aims(NamedTuple):
     """After which of the rounds (0 is the first) a leader solves, for which costs, and within which gaps.
@@ -76,6 +78,14 @@ class LeaderBase(ABC):
             played = np.searchsorted(aims.after, np.arange(rounds + 1))  # so many were found before each round
             values, lo, hi, sums = values[played], lo[played], hi[played], small.UNKNOWN
         return Stretch(values, lo[:-1], hi[:-1], steps, after, sums)
+
+    def is_swift(self, lmdp: LMDP, state: State) -> bool:
+        """Whether many rounds of a model that is not small are learnt faster at once than one by one.
+
+        It has a factor, or can do without; then the books evaluate again what it knew of each v, which costs less than
+        a call only if there are few states.
+        """
+        return bool(state.anchor.size > 0 or (lmdp.n <= CALL and state.spent == 0.0))
 
     def _follow(self, lmdp: LMDP, state: State, aims: Aims) -> tuple[Rounds, State]:
         """The aims of any model, solved one after the other, and the state after the last."""

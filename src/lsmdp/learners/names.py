@@ -46,6 +46,14 @@ NAMES = {
 }
 
 
+YARDSTICK = "(sees c_t): it is shown the cost of a round before it plays it. A yardstick, not a learner."
+
+
+def titled(name: str, clairvoyant: bool) -> str:
+    """How tables name a learner: one that sees the cost of the round it plays is a yardstick, and is marked as such."""
+    return f"{name} (sees c_t)" if clairvoyant else name
+
+
 def learner_by_name(spec: str) -> Learner:
     """The learner of a name such as ``ftl`` or ``window:50``."""
     name, _, option = spec.partition(":")

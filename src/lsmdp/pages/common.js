@@ -21,14 +21,28 @@ function number(value, digits = 4) {
   if (typeof value === "string") return value === "infinite" ? "∞" : value;
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(2);
-  return value.toLocaleString("en", { maximumFractionDigits: size >= 1000 ? 1 : size >= 10 ? 2 : digits });
+  return unsigned(value.toLocaleString("en", { maximumFractionDigits: size >= 1000 ? 1 : size >= 10 ? 2 : digits }));
+}
+
+// what rounds to zero has no sign
+const unsigned = (text) => text === "-0" ? "0" : text;
+
+// two different numbers, with as many digits as it takes to tell them apart
+function apart(low, high) {
+  const shown = (value, digits) => {
+    const size = Math.abs(value);
+    return size !== 0 && (size < 1e-4 || size >= 1e7) ? value.toExponential(digits - 1) : unsigned(value.toLocaleString("en", { maximumSignificantDigits: digits }));
+  };
+  let digits = 3;
+  while (digits < 12 && shown(low, digits) === shown(high, digits)) digits += 1;
+  return [shown(low, digits), shown(high, digits)];
 }
 
 function ticks(low, high, log, most = 8) {
   if (log) {
     const step = Math.max(1, Math.ceil((high - low) / most)), found = [];
     for (let e = Math.ceil(low - 1e-9); e <= high + 1e-9; e += step) found.push(e);
-    return found;
+    return found.length ? found : [low, high];  // within a decade: the ends
   }
   const rough = (high - low) / 4 || 1, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].find((m) => m * power >= rough * .999) * power, found = [];

@@ -29,6 +29,7 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.costs.sequence import Costs as CostSequence
 from lsmdp.errors import SpecError
+from lsmdp.learners import FollowTheLeader, titled
 from lsmdp.perron import Solution, solve
 from lsmdp.regret.bracket import Bracket
 from lsmdp.regret.bracket import bracket as bracket_of
@@ -46,7 +47,10 @@ FAR_BELOW = 0.01  # per round: a stationary policy this much cheaper than the le
 
 @dataclass(frozen=True)
 class LearnerRegret:
-    """What one learner paid, and its regret against each comparator (None: not computed)."""
+    """What one learner paid, and its regret against each comparator (None: not computed).
+
+    One that is ``clairvoyant`` was shown each cost before it played: its figures are a yardstick.
+    """
 
     name: str
     tally: Tally
@@ -59,12 +63,14 @@ class LearnerRegret:
     guarantee: dict[float, float]
     along: list[tuple[int, float, float]]  # (t, loss, regret against the leader of the first t rounds)
     sampled: tuple[float, float] | None  # mean of the walkers' losses, and half the width of its 95% interval
+    clairvoyant: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
         low, high = self.best_stationary or (None, None)
         tally = self.tally
         return {
+            "clairvoyant": self.clairvoyant,
             "loss": tally.loss,
             "state_cost": tally.state_cost,
             "control_cost": tally.control_cost,
@@ -114,13 +120,14 @@ class Regret:
         raise KeyError(name)
 
     def __str__(self) -> str:
-        width = max(len(one.name) for one in self.learners)
+        titles = [titled(one.name, one.clairvoyant) for one in self.learners]
+        width = max(map(len, titles))
         head = f"{'':{width}}  {'loss':>12}  {'vs leader':>12}  {'idealised':>12}  {'vs best stationary':>22}"
-        lines = [f"regret after {self.rounds:,} rounds", head]
-        for one in self.learners:
-            best = "" if one.best_stationary is None else "{:.4g} to {:.4g}".format(*one.best_stationary)
+        lines = [f"regret after {self.rounds:,} round{'s' * (self.rounds != 1)}", head]
+        for title, one in zip(titles, self.learners, strict=True):
+            best = "" if one.best_stationary is None else "{:z.4g} to {:z.4g}".format(*one.best_stationary)
             figures = "  ".join(_figure(value) for value in (one.tally.loss, one.leader, one.idealised))
-            lines.append(f"{one.name:{width}}  {figures}  {best:>22}")
+            lines.append(f"{title:{width}}  {figures}  {best:>22}")
         return "\n".join([*lines, *self.notes])
 
 
@@ -159,7 +166,8 @@ def _learner_regret(
     tally, seat = table.tallies[k], table.seats[k]
     ideal, total = _known(tally.ideal_loss), T * leader.average_cost
     bound = guarantee(run.lmdp, tally.loss, leader.v, table.start, table.seen)
-    exact_leader = seat.learner.name == "ftl"
+    own = seat.learner.own
+    exact_leader = type(own) is FollowTheLeader and not own.kappa
     return LearnerRegret(
         name=seat.learner.name,
         tally=tally,
@@ -172,6 +180,7 @@ def _learner_regret(
         guarantee={m: bound.against(m) for m in SHOWN},
         along=[(t, tallies[k].loss, tallies[k].loss - along[t]) for t, _, tallies in table.marks if t in along],
         sampled=_interval(seat.paid),
+        clairvoyant=seat.learner.clairvoyant,
     )
 
 
@@ -217,4 +226,4 @@ def _known(value: float) -> float | None:
 
 
 def _figure(value: float | None) -> str:
-    return f"{'-':>12}" if value is None else f"{value:12.4f}"
+    return f"{'-':>12}" if value is None else f"{value:z12.4f}"

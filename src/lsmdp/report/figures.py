@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lsmdp.errors import SpecError
+from lsmdp.learners.names import titled
+from lsmdp.pages.words import counted
 from lsmdp.report.story import Rounds
 from lsmdp.runs import Folder, load
 from lsmdp.terminal import palette, raster
@@ -31,16 +33,16 @@ WIDE = (5.2, 3.4)  # inches
 
 
 def regret(folder: Folder, ax: Axes | None = None, *, logarithmic: bool = False) -> Axes:
-    """Regret over the rounds: loss - t lambda_{t+1}; where that is not known, against the leader at some rounds."""
+    """The excess over the rounds, loss - t lambda_{t+1}; where that is not known, the regret against the leader."""
     ax, summary = _axes(ax), folder.summary()
     rounds = Rounds(folder, summary)
     average, t = rounds.leaders(summary, None), np.arange(1, summary["rounds"] + 1)
     for (name, columns), colour in zip(rounds.by_learner.items(), _colours(), strict=False):
         if average is not None:
-            ax.plot(t, np.cumsum(columns["loss"]) - t * average, color=colour, label=name)
+            ax.plot(t, np.cumsum(columns["loss"]) - t * average, color=colour, label=rounds.titles[name])
         else:
             along = np.array(summary["learners"][name]["regret_against_leader_along"]).reshape(-1, 3)
-            ax.plot(along[:, 0], along[:, 2], color=colour, label=name, marker="o", markersize=3)
+            ax.plot(along[:, 0], along[:, 2], color=colour, label=rounds.titles[name], marker="o", markersize=3)
     ax.set_xlabel("round $t$")
     ax.set_ylabel(r"loss $-\ t\,\lambda_{t+1}$" if average is not None else "regret against the leader")
     if logarithmic:
@@ -52,10 +54,11 @@ def paid(folder: Folder, ax: Axes | None = None) -> Axes:
     """What each learner paid, as state cost and control cost."""
     ax, learners = _axes(ax), folder.summary()["learners"]
     names = list(learners)[::-1]
+    titles = [titled(name, bool(learners[name].get("clairvoyant"))) for name in names]
     state = np.array([learners[name]["state_cost"] for name in names])
     control = np.array([learners[name]["control_cost"] for name in names])
-    ax.barh(names, state, color=COLOURS[0], label="state cost")
-    ax.barh(names, control, left=state, color=COLOURS[1], label="control cost")
+    ax.barh(titles, state, color=COLOURS[0], label="state cost")
+    ax.barh(titles, control, left=state, color=COLOURS[1], label="control cost")
     ax.set_xlabel("loss")
     return _finished(ax)
 
@@ -63,10 +66,10 @@ def paid(folder: Folder, ax: Axes | None = None) -> Axes:
 def effort(folder: Folder, ax: Axes | None = None) -> Axes:
     """Steps a round."""
     ax, summary = _axes(ax), folder.summary()
-    t = np.arange(1, summary["rounds"] + 1)
-    for (name, columns), colour in zip(Rounds(folder, summary).by_learner.items(), _colours(), strict=False):
+    t, rounds = np.arange(1, summary["rounds"] + 1), Rounds(folder, summary)
+    for (name, columns), colour in zip(rounds.by_learner.items(), _colours(), strict=False):
         if columns["steps"].any():
-            ax.plot(t, columns["steps"], color=colour, label=name, linewidth=0.8)
+            ax.plot(t, columns["steps"], color=colour, label=rounds.titles[name], linewidth=0.8)
     ax.set_xlabel("round $t$")
     ax.set_ylabel("steps")
     ax.set_xscale("log")
@@ -88,7 +91,7 @@ def place(folder: Folder, ax: Axes | None = None, *, learner: str | None = None)
     ax = _axes(ax)
     colours = ListedColormap([(r / 255, g / 255, b / 255) for r, g, b in palette()]).with_extremes(bad="0.8")
     image = ax.imshow(np.sqrt(raster(run.lmdp, law)), cmap=colours, interpolation="nearest")
-    ax.set_title(f"{chosen} after round {run.rounds:,}")
+    ax.set_title(f"{chosen} after {counted(run.rounds, 'round')}")
     ax.set_axis_off()
     ax.figure.colorbar(image, ax=ax, label="square root of the chance", shrink=0.8)
     return ax

@@ -4,7 +4,8 @@ A run folder keeps figures, not pictures, so the rounds are played again from th
 run where there is one: the same learners on the same costs do the same. About ``FRAMES`` rounds are kept, dense at
 first and evenly spaced later, and fewer where the model is so large that the page would grow beyond ``BUDGET``. Each
 field is one byte per state, scaled between its least and its largest value in that frame; the law of the state is on
-a scale of square roots, so that rare places show too.
+a scale of square roots, so that rare places show too. A field whose values agree to six digits is flat: its colours
+would show rounding.
 
 A flow has two bytes per state: the mean step of the policy, E[position of the next state] - position, in units of the
 longest step in the frame.
@@ -27,6 +28,7 @@ from lsmdp.theory.trace import Seats
 
 FRAMES = 90
 FEWEST = 6
+FLAT = 1e-6
 BUDGET = 2_400_000  # bytes of fields, before they are written in base64
 
 
@@ -35,7 +37,7 @@ class Film:
 
     def __init__(self, run: Run) -> None:
         self.run, lmdp = run, run.lmdp
-        self.names = [seat.learner.name for seat in run.table.seats if not hasattr(seat.learner, "foresee")]
+        self.names = [seat.learner.name for seat in run.table.seats if not seat.learner.clairvoyant]
         self.places: Floats | None = lmdp.positions
         if self.places is not None and lmdp.grid_shape is None:
             self.places = self.places[:, ::-1] * (-1.0, 1.0)  # (x, y) as a grid's (down, across): north is up
@@ -84,9 +86,10 @@ def wanted_rounds(T: int, n: int, learners: int) -> list[int]:
 def scaled(values: Floats, root: bool = False) -> dict[str, Any]:
     """One byte per state, between the least and the largest value."""
     low, high = float(values.min()), float(values.max())
-    share = (values - low) / (high - low) if high > low else np.zeros(values.shape)
+    flat = high - low <= FLAT * max(abs(low), abs(high))
+    share = np.zeros(values.shape) if flat else (values - low) / (high - low)
     levels = np.round(255.0 * (np.sqrt(share) if root else share)).astype(np.uint8)
-    return {"low": low, "high": high, "data": _text(levels)}
+    return {"low": low, "high": high, "flat": flat, "data": _text(levels)}
 
 
 def _flow(policy: Policy, positions: Any) -> dict[str, Any]:

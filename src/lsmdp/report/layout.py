@@ -23,7 +23,7 @@ def layout(P: CSR) -> Floats:
     """Two coordinates per state, within [0, 1]."""
     n = P.shape[0]
     if n < 3:
-        return np.stack([np.arange(n, dtype=np.float64), np.zeros(n)], axis=1)
+        return np.stack([np.zeros(n), np.arange(n, dtype=np.float64)], axis=1)  # side by side
     links = (P + P.T).tocsr()
     links.setdiag(0.0)
     links.eliminate_zeros()

@@ -25,7 +25,7 @@ function lineChart(holder, series, { logX = false, logY = false, xName, yName })
   for (const t of ticks(y0, y1, logY)) {
     const at = Y(logY ? 10 ** t : t);
     svg.append(make("line", { class: "grid", x1: MARGIN.left, x2: WIDTH - MARGIN.right, y1: at, y2: at }),
-      make("text", { x: MARGIN.left - 8, y: at + 4, "text-anchor": "end" }, logY ? `10^${t}` : number(t)));
+      make("text", { x: MARGIN.left - 8, y: at + 4, "text-anchor": "end" }, !logY ? number(t) : Number.isInteger(t) ? `10^${t}` : number(10 ** t)));
   }
   for (const t of ticks(x0, x1, logX)) {
     const at = X(logX ? 10 ** t : t);
@@ -59,9 +59,9 @@ function lineChart(holder, series, { logX = false, logY = false, xName, yName })
   holder.append(legend, svg, tip);
 }
 
-// rows: [{name, parts: [{name, value, colour}]}]; negative parts go to the left of zero
+// rows: [{name, total, parts: [{name, value, colour}]}]; negative parts go to the left of zero
 function barChart(holder, rows) {
-  const width = 460, row = 46, left = 92;
+  const width = 460, row = 46, left = 100;
   const most = Math.max(...rows.map((one) => one.parts.reduce((sum, p) => sum + Math.max(p.value, 0), 0)), 1e-12);
   const least = Math.min(...rows.map((one) => one.parts.reduce((sum, p) => sum + Math.min(p.value, 0), 0)), 0);
   const X = (v) => left + (v - least) / (most - least) * (width - left - 70);
@@ -75,7 +75,7 @@ function barChart(holder, rows) {
       svg.append(make("rect", { x: X(from), y: k * row + 10, width: Math.max(X(from + Math.abs(part.value)) - X(from), .5), height: 22, style: `fill:${part.colour}`, rx: 2 },
         make("title", {}, `${one.name}, ${part.name}: ${part.value.toPrecision(8)}`)));
     }
-    svg.append(make("text", { x: X(up) + 6, y: k * row + 25 }, number(up + down)));
+    svg.append(make("text", { x: X(up) + 6, y: k * row + 25 }, number(one.total)));
   });
   svg.append(make("line", { class: "axis", x1: X(0), x2: X(0), y1: 2, y2: rows.length * row }));
   const kinds = rows[0].parts;
@@ -101,7 +101,7 @@ $("#kicker").textContent = data.kicker;
 $("#headline").textContent = data.headline;
 $("#lede").textContent = data.lede;
 $("#cards").replaceChildren(...data.learners.map((one) => make("div", { class: "card", style: `--colour:${colour[one.name]}` },
-  make("h3", {}, one.name, one.best ? make("small", {}, "least loss") : null),
+  make("h3", {}, one.name, one.badge ? make("small", {}, one.badge) : null),
   make("div", { class: "big" }, number(one.loss)),
   make("dl", {}, ...one.facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, number(value))])))));
 
@@ -112,7 +112,7 @@ $("#cards").replaceChildren(...data.learners.map((one) => make("div", { class: "
   $(".finding", section).textContent = curves.finding;
   $(".note", section).textContent = curves.note;
   const series = (scale) => [
-    ...curves.learners.map((one) => ({ name: one.name, colour: colour[one.name], x: one.t, y: one.regret.map((r, k) => r === null ? null : scale(r, one.t[k])),
+    ...curves.learners.map((one) => ({ name: one.title, colour: colour[one.name], x: one.t, y: one.regret.map((r, k) => r === null ? null : scale(r, one.t[k])),
       exact: (k) => one.regret[k] === null ? "–" : one.regret[k].toPrecision(10) })),
     ...curves.bounds.map((one) => ({ name: one.name, colour: "var(--soft)", dashed: true, x: one.t, y: one.values.map((r, k) => scale(r, one.t[k])) })),
   ];
@@ -122,8 +122,8 @@ $("#cards").replaceChildren(...data.learners.map((one) => make("div", { class: "
     return all.filter((one) => !one.dashed || Math.max(...one.y) <= 2 * most);
   };
   const views = {
-    "R_T": () => lineChart($("#regret-chart"), comparable(series((r) => r)), { xName: "round", yName: curves.what }),
-    "R_T / log T": () => lineChart($("#regret-chart"), series((r, t) => t > 1 ? r / Math.log(t) : null), { logX: true, xName: "round", yName: "divided by log T" }),
+    "as it is": () => lineChart($("#regret-chart"), comparable(series((r) => r)), { xName: "round", yName: curves.what }),
+    "divided by log t": () => lineChart($("#regret-chart"), series((r, t) => t > 1 ? r / Math.log(t) : null), { logX: true, xName: "round", yName: `${curves.what}, divided by log t` }),
     "log–log": () => lineChart($("#regret-chart"), series((r) => r), { logX: true, logY: true, xName: "round", yName: curves.what }),
   };
   choices($(".switch", section), Object.keys(views), (name) => views[name]());
@@ -131,10 +131,10 @@ $("#cards").replaceChildren(...data.learners.map((one) => make("div", { class: "
 
 /* ---------- parts ---------- */
 $("#parts h2").textContent = data.parts.title;
-barChart($("#paid-chart"), data.learners.map((one) => ({ name: one.name, parts: [
+barChart($("#paid-chart"), data.learners.map((one) => ({ name: one.title, total: one.loss, parts: [
   { name: "state cost", value: one.state_cost, colour: "var(--a)" }, { name: "control cost", value: one.control_cost, colour: "var(--b)" }] })));
 const split = data.learners.filter((one) => one.idealised !== null && one.comparator !== null);
-if (split.length) barChart($("#parts-chart"), split.map((one) => ({ name: one.name, parts: [
+if (split.length) barChart($("#parts-chart"), split.map((one) => ({ name: one.title, total: one.regret, parts: [
   { name: "idealised", value: one.idealised, colour: "var(--c)" }, { name: "transient", value: one.transient, colour: "var(--d)" },
   { name: "comparator", value: one.comparator, colour: "var(--e)" }] })));
 else $("#parts-chart").textContent = "Not computed: the stationary law of each policy would take too long on this model.";
@@ -149,8 +149,8 @@ else $("#parts-chart").textContent = "Not computed: the stationary law of each p
   const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   const cache = new Map();
   const field = (frame, key) => { const id = `${frame}/${key}`; if (!cache.has(id)) cache.set(id, bytes(world.frames[frame].fields[key].data)); return cache.get(id); };
-  const FIELDS = { "cost now": "cost", "mean cost": "mean", "value": "value", "where it is": "law" };
-  let state = { frame: world.frames.length - 1, learner: data.learners[0].name, show: "where it is", playing: null };
+  const FIELDS = { "cost now": "cost", "mean cost": "mean", ...(world.learners.length ? { "value": "value", "where it is": "law" } : {}) };
+  let state = { frame: world.frames.length - 1, learner: world.learners[0], show: Object.keys(FIELDS).at(-1), playing: null };
   const canvas = make("canvas", { "aria-label": "the map at the chosen round" }), pen = canvas.getContext("2d");
   const scale = make("div", { class: "scale" }, make("span"), make("i"), make("span"));
   scale.style.setProperty("--ramp", `linear-gradient(0deg, ${world.ramp.join(",")})`);
@@ -172,11 +172,12 @@ else $("#parts-chart").textContent = "Not computed: the stationary law of each p
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const [xs, ys] = [world.x, world.y], unit = world.unit;
   const span = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-  const cells = [(span[1] - span[0]) / unit + 1, (span[3] - span[2]) / unit + 1];
+  const margin = world.kind === "grid" ? .5 : world.radius + .5;
+  const cells = [(span[1] - span[0]) / unit + 2 * margin, (span[3] - span[2]) / unit + 2 * margin];
   const size = Math.max(4, Math.min(56, Math.floor(1100 / cells[0]), Math.floor(900 / cells[1])));
   canvas.width = Math.round(cells[0] * size); canvas.height = Math.round(cells[1] * size);
   canvas.style.maxWidth = `calc(78vh * ${(canvas.width / canvas.height).toFixed(4)})`;
-  const px = (x) => (x - span[0]) / unit * size + size / 2, py = (y) => (y - span[2]) / unit * size + size / 2;
+  const px = (x) => ((x - span[0]) / unit + margin) * size, py = (y) => ((y - span[2]) / unit + margin) * size;
   function draw() {
     const frame = world.frames[state.frame], own = ["value", "law"].includes(FIELDS[state.show]);
     const key = own ? `${FIELDS[state.show]}:${state.learner}` : FIELDS[state.show], levels = field(state.frame, key), about = frame.fields[key];
@@ -207,11 +208,12 @@ else $("#parts-chart").textContent = "Not computed: the stationary law of each p
       pen.globalAlpha = 1;
     }
     label.textContent = `round ${frame.t.toLocaleString("en")} of ${data.rounds.toLocaleString("en")}`;
-    scale.firstChild.textContent = number(about.high, 3); scale.lastChild.textContent = number(about.low, 3);
+    const [low, high] = about.flat ? ["", `${number(about.high, 3)} everywhere`] : apart(about.low, about.high);
+    scale.classList.toggle("flat", about.flat); scale.firstChild.textContent = high; scale.lastChild.textContent = low;
     canvas.dataset.frame = frame.t;
   }
   choices(shows, Object.keys(FIELDS).reverse(), (name) => { state.show = name; draw(); });
-  choices(who, data.learners.map((one) => one.name), (name) => { state.learner = name; draw(); });
+  if (world.learners.length) choices(who, world.learners, (name) => { state.learner = name; draw(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 })();
 
@@ -219,7 +221,8 @@ else $("#parts-chart").textContent = "Not computed: the stationary law of each p
 (function effort() {
   const section = $("#effort"), found = data.effort;
   $("h2", section).textContent = found.title;
-  const chart = (key, name) => () => lineChart($("#effort-chart"), found.learners.map((one) => ({ name: one.name, colour: colour[one.name], x: one.t, y: one[key] })),
+  $(".finding", section).textContent = found.finding;
+  const chart = (key, name) => () => lineChart($("#effort-chart"), found.learners.map((one) => ({ name: one.title, colour: colour[one.name], x: one.t, y: one[key] })),
     { logX: true, logY: true, xName: "round", yName: name });
   const views = { "gap of the certificate": chart("gap", "gap"), "steps a round": chart("steps", "steps"), "seconds a round": chart("seconds", "seconds") };
   choices($(".switch", section), Object.keys(views), (name) => views[name]());

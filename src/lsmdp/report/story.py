@@ -1,8 +1,8 @@
 """What the page says: the findings of a run, as one JSON object that the page draws itself from.
 
-Every heading states a finding, and every number on the page is in this object. The regret over the rounds is
-R'_t = loss - t lambda_{t+1}, against t times the average cost of the leader of that moment: it is known in every round,
-and differs from the regret against the leader by the comparator term, which is bounded.
+Every heading states a finding (words.py), and every number on the page is in this object. What is drawn over the rounds
+is the *excess* R'_t = loss - t lambda_{t+1}, over t times the average cost of the leader of that moment: it is known in
+every round, and differs from the *regret against the leader* by the comparator term, which is bounded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.game import Run
+from lsmdp.learners.names import titled
 from lsmdp.model import LMDP
+from lsmdp.pages.words import counted
+from lsmdp.regret.summary import LEADER_GAP
+from lsmdp.report import words
 from lsmdp.report.frames import Film
 from lsmdp.runs import Folder
 from lsmdp.terminal import palette
@@ -34,7 +38,9 @@ Watch = Callable[[str, int, int], None]  # what is being done, the round, and of
 def story(folder: Folder, run: Run, watch: Watch) -> dict[str, Any]:
     """The whole page."""
     summary = folder.summary()
-    learners = _learners(summary)
+    seen = run.table.seen
+    costs = float(seen.lowest.min()), float(seen.highest.max())
+    learners = _learners(summary, costs[0])
     film = Film(run)
     found = _certified(run, film, lambda t: watch("certifying", t, run.rounds))
     if film.shots == [] and film.places is not None:
@@ -43,13 +49,13 @@ def story(folder: Folder, run: Run, watch: Watch) -> dict[str, Any]:
     return {
         "rounds": summary["rounds"],
         "kicker": _kicker(folder, summary),
-        "headline": _headline(learners, summary),
-        "lede": lede(learners, summary),
+        "headline": words.headline(learners, summary["rounds"]),
+        "lede": words.lede(learners, summary, costs[0]),
         "learners": learners,
         "curves": _curves(rounds, found, summary),
-        "parts": {"title": _parts_title(learners)},
+        "parts": {"title": words.parts_title(learners)},
         "map": _map(run, film),
-        "effort": _effort(rounds, summary),
+        "effort": _effort(rounds, summary, costs),
         "certificates": _certificates(found),
         "provenance": _provenance(folder),
     }
@@ -62,6 +68,7 @@ class Rounds:
         table = folder.rounds()
         names = np.array(table["learner"].to_pylist())
         columns = ("loss", "average_cost", "gap", "steps", "seconds")
+        self.titles = {name: titled(name, bool(one.get("clairvoyant"))) for name, one in summary["learners"].items()}
         self.by_learner: dict[str, dict[str, Floats]] = {}
         for name in summary["learners"]:
             mine = names == name
@@ -79,78 +86,48 @@ class Rounds:
         return np.append(known[1:], summary["average_cost_of_leader"])
 
 
-def _learners(summary: dict[str, Any]) -> list[dict[str, Any]]:
-    least = min(one["loss"] for one in summary["learners"].values())
-    rows = []
+def _learners(summary: dict[str, Any], floor: float) -> list[dict[str, Any]]:
+    """What the cards show; each regret is named with its comparator, and is 0 where it is nothing."""
+    T, rows = summary["rounds"], []
     for name, one in summary["learners"].items():
+        loss, sees = one["loss"], bool(one.get("clairvoyant"))
+        against = {key: words.settled(value, T, loss) for key, value in one["regret"].items()}
+        idealised = words.settled(one["idealised_regret"], T, loss)
         facts = [
             ("state cost", one["state_cost"]),
             ("control cost", one["control_cost"]),
-            ("regret against the leader", one["regret"]["leader"]),
-            ("idealised regret", one["idealised_regret"]),
+            ("regret against the leader", against["leader"]),
+            ("excess over T·λ, as drawn", words.settled(loss - T * summary["average_cost_of_leader"], T, loss)),
+            ("idealised regret, over T·λ", idealised),
         ]
-        low, high = one["regret"]["best_stationary_low"], one["regret"]["best_stationary_high"]
+        low, high = against["best_stationary_low"], against["best_stationary_high"]
         if low is not None:
-            facts += [("against the best policy, at least", low), ("against the best policy, at most", high)]
-        facts += [
-            (f"against mixing sum {m}, at most", b) for m, b in one["regret_at_most_by_mixing_sum"].items() if m == "10"
-        ]
+            facts += [("regret against the best policy, at least", low), ("the same, at most", high)]
+        bound = one["regret_at_most_by_mixing_sum"].get("10")
+        if bound is not None and words.says_something(bound, loss, T, floor):
+            facts.append(("regret against mixing sum 10, at most", words.settled(bound, T, loss)))
         rows.append(
             {
                 "name": name,
-                "loss": one["loss"],
+                "title": titled(name, sees),
+                "clairvoyant": sees,
+                "loss": loss,
                 "state_cost": one["state_cost"],
                 "control_cost": one["control_cost"],
-                "idealised": one["idealised_regret"],
-                "transient": one["transient"],
-                "comparator": one["comparator"],
-                "regret": one["regret"]["leader"],
-                "best": one["loss"] == least,
+                "idealised": idealised,
+                "transient": words.settled(one["transient"], T, loss),
+                "comparator": words.settled(one["comparator"], T, loss),
+                "regret": against["leader"],
                 "facts": facts,
             }
         )
-    return rows
+    return [row | {"badge": words.badge(row, rows)} for row in rows]
 
 
 def _kicker(folder: Folder, summary: dict[str, Any]) -> str:
     spec = folder.spec()
-    return f"{spec.kernel} against {spec.costs} · {summary['states']:,} states · {_rounds(summary['rounds'])}"
-
-
-def _headline(learners: list[dict[str, Any]], summary: dict[str, Any]) -> str:
-    order = sorted(learners, key=lambda one: float(one["loss"]))
-    best = order[0]
-    if len(order) == 1:
-        return f"{best['name']} paid {best['loss']:,.4g} in {_rounds(summary['rounds'])}"
-    share = (order[1]["loss"] - best["loss"]) / abs(order[1]["loss"]) if order[1]["loss"] else 0.0
-    return f"{best['name']} paid the least: {best['loss']:,.5g}, {share:.2%} below {order[1]['name']}"
-
-
-def lede(learners: list[dict[str, Any]], summary: dict[str, Any]) -> str:
-    """What it means, and what is guaranteed."""
-    best = min(learners, key=lambda one: float(one["loss"]))
-    T, said = summary["rounds"], list[str]()
-    if best["regret"] is not None:
-        side = "more" if best["regret"] >= 0.0 else "less"
-        said.append(
-            f"That is {abs(best['regret']):,.4g} {side} than the one policy that is best for the mean of all costs, "
-            f"which nobody knew in advance ({abs(best['regret']) / T:.2g} a round)."
-        )
-    bounds = summary["learners"][best["name"]]["regret_at_most_by_mixing_sum"]
-    telling = {m: bound for m, bound in bounds.items() if bound < best["loss"]}  # no policy pays less than nothing
-    if telling:
-        m, bound = list(telling.items())[-1]
-        said.append(
-            f"What is guaranteed: no stationary policy that forgets its start in time (mixing sum at most {m}) would "
-            f"have paid more than {max(bound, 0.0):,.4g} less."
-        )
-    else:
-        low, _ = summary["average_cost_bounds"]
-        said.append(
-            f"What is guaranteed: against the mean of these costs no policy pays less than {low:.4g} a round in the "
-            "long run."
-        )
-    return " ".join(said + list(summary.get("notes", ())))
+    states, rounds = counted(summary["states"], "state"), counted(summary["rounds"], "round")
+    return f"{spec.kernel} against {spec.costs} · {states} · {rounds}"
 
 
 def _curves(rounds: Rounds, found: Certificates | None, summary: dict[str, Any]) -> dict[str, Any]:
@@ -159,20 +136,25 @@ def _curves(rounds: Rounds, found: Certificates | None, summary: dict[str, Any])
     keep = _sampled(T)
     curves, slopes = [], {}
     for name, columns in rounds.by_learner.items():
+        title = rounds.titles[name]
         if average is not None:
-            regret = np.cumsum(columns["loss"]) - t * average
-            curves.append({"name": name, "t": t[keep].tolist(), "regret": _plain(regret[keep])})
-            slopes[name] = _slope(t, regret)
+            loss = np.cumsum(columns["loss"])
+            excess = _settled(loss - t * average, t, loss)
+            curves.append({"name": name, "title": title, "t": t[keep].tolist(), "regret": _plain(excess[keep])})
+            slopes[title] = _slope(t, excess)
         else:
             along = summary["learners"][name]["regret_against_leader_along"]
-            curves.append({"name": name, "t": [mark[0] for mark in along], "regret": [mark[2] for mark in along]})
+            at, loss, regret = np.array(along, dtype=np.float64).reshape(-1, 3).T
+            known = _plain(_settled(regret, at, loss))
+            curves.append({"name": name, "title": title, "t": at.astype(int).tolist(), "regret": known})
     largest = max((abs(r) for one in curves for r in one["regret"] if r is not None), default=1.0)
     bounds = _bounds(found, t[keep], largest)
+    what, over = ("excess", "over t·λ") if average is not None else ("regret", "against the leader")
     return {
-        "title": _growth_title(curves, T),
-        "finding": _growth_finding(slopes),
-        "what": "loss − t·λ" if average is not None else "regret against the leader",
-        "note": _curve_note(average is not None, found, bounds),
+        "title": words.growth_title(curves, T, what, over),
+        "finding": words.growth_finding(slopes),
+        "what": f"{what} {over}",
+        "note": words.curve_note(average is not None, found, bounds),
         "learners": curves,
         "bounds": bounds,
     }
@@ -197,43 +179,6 @@ def _bounds(found: Certificates | None, t: Any, largest: float) -> list[dict[str
     ]
 
 
-def _growth_title(curves: list[dict[str, Any]], T: int) -> str:
-    one = next((one for one in curves if one["name"] == "ftl"), curves[0])
-    known = [(s, r) for s, r in zip(one["t"], one["regret"], strict=True) if r is not None and s > 1]
-    if len(known) < 4:
-        return "Regret over the rounds"
-    ratio = {s: r / math.log(s) for s, r in known}
-    end = ratio[known[-1][0]]
-    half = ratio[min(ratio, key=lambda s: abs(s - known[-1][0] / 2))]
-    if end <= 0.0:
-        return f"{one['name']} is ahead of the best policy for the mean of all costs after {_rounds(T)}"
-    word = "has grown no faster than log T" if end <= 1.05 * abs(half) else "still grows faster than log T"
-    return f"The regret of {one['name']} {word} in {_rounds(T)}: R_T / log T is {end:.3g} at the end"
-
-
-def _growth_finding(slopes: dict[str, float | None]) -> str:
-    said = [f"{name} {slope:.2f}" for name, slope in slopes.items() if slope is not None]
-    return (
-        f"Slopes on log–log axes over the last nine tenths: {', '.join(said)}; 1 is linear, 0 is bounded."
-        if said
-        else ""
-    )
-
-
-def _curve_note(every_round: bool, found: Certificates | None, bounds: list[dict[str, Any]]) -> str:
-    said = (
-        "Regret here is the loss minus t times the average cost of the best policy for the mean of the first t costs. "
-    )
-    if not every_round:
-        said = "Regret against the leader of the first t rounds, at some rounds. "
-    if found is not None and len(bounds) < 3:
-        L = found.game.constants.L
-        said += (
-            f"Bounds with worst-case constants are left out where they are infinite or far off (L is at most {L:.3g}). "
-        )
-    return said + "Hover for exact values."
-
-
 def _slope(t: Any, regret: Floats) -> float | None:
     """Of log R against log t, by least squares on rounds spread evenly in log t."""
     at = np.unique(np.geomspace(max(2.0, 0.1 * t[-1]), t[-1], 60).astype(np.int64)) - 1
@@ -242,25 +187,20 @@ def _slope(t: Any, regret: Floats) -> float | None:
     return float(np.polyfit(np.log(t[at]), np.log(regret[at]), 1)[0])
 
 
-def _parts_title(learners: list[dict[str, Any]]) -> str:
-    best = min(learners, key=lambda one: float(one["loss"]))
-    share = best["control_cost"] / best["loss"] if best["loss"] else 0.0
-    return f"{best['name']} spends {share:.0%} of its loss on steering"
-
-
 def _map(run: Run, film: Film) -> dict[str, Any]:
     lmdp, places, names = run.lmdp, film.places, film.names
     if places is None:
-        return _table_of_states(run, names)
+        return _table_of_states(run)
     grid = lmdp.grid_shape is not None
     unit = 1.0 if grid else max(float(np.ptp(places, axis=0).max()), 1e-9) / 60.0
-    busiest = _busiest(run, names)
     return {
         "kind": "grid" if grid else "graph",
-        "title": f"Watch {names[0]}: where it goes, round by round",
-        "finding": busiest,
-        "note": "Arrows are the mean step of the policy. Colours run from the least to the largest value of the round "
-        "shown; where it is, on a scale of square roots."
+        "title": f"Watch {names[0]}: where it goes, round by round" if names else "What each round costs, on the map",
+        "finding": _busiest(run),
+        "learners": names,
+        "note": ("Arrows are the mean step of the policy. " if names else "")
+        + "Colours run from the least to the largest value of the round shown"
+        + ("; where it is, on a scale of square roots." if names else ".")
         + ("" if lmdp.positions is not None else " Places are computed from the moves; they are no map."),
         "x": [round(float(x), 4) for x in places[:, 1]],
         "y": [round(float(y), 4) for y in places[:, 0]],
@@ -272,13 +212,10 @@ def _map(run: Run, film: Film) -> dict[str, Any]:
     }
 
 
-def _busiest(run: Run, names: list[str]) -> str:
+def _busiest(run: Run) -> str:
     """Where each learner ends up most likely to be."""
-    said = []
-    for seat in run.table.seats:
-        if seat.learner.name in names:
-            x = int(seat.law.argmax())
-            said.append(f"{seat.learner.name} at {_place(run.lmdp, x)} ({seat.law[x]:.1%})")
+    seats = run.table.seats
+    said = [words.likeliest(seat.learner.title, seat.law, lambda x: _place(run.lmdp, x)) for seat in seats]
     return f"The likeliest place after the last round: {', '.join(said)}."
 
 
@@ -295,21 +232,21 @@ def _edges(P: Any) -> list[int]:
     return np.stack([rows[once], P.indices[once]], axis=1).ravel().tolist()
 
 
-def _table_of_states(run: Run, names: list[str]) -> dict[str, Any]:
+def _table_of_states(run: Run) -> dict[str, Any]:
     lmdp = run.lmdp
-    laws = {seat.learner.name: seat.law for seat in run.table.seats}
-    shown = np.unique(np.concatenate([np.argsort(-laws[name])[:150] for name in names]))
+    laws = {seat.learner.title: seat.law for seat in run.table.seats}
+    shown = np.unique(np.concatenate([np.argsort(-law)[:150] for law in laws.values()]))
     mean = run.table.seen.mean
     columns = [
         {"name": "state"},
         {"name": "mean cost", "number": True},
-        *({"name": f"chance, {name}", "number": True} for name in names),
+        *({"name": f"chance, {name}", "number": True} for name in laws),
     ]
-    rows = [[lmdp.name_of(int(x)), float(mean[x]), *(float(laws[name][x]) for name in names)] for x in shown]
+    rows = [[lmdp.name_of(int(x)), float(mean[x]), *(float(law[x]) for law in laws.values())] for x in shown]
     return {
         "kind": "table",
         "title": "Where the learners are after the last round",
-        "finding": f"The model has {lmdp.n:,} states and no coordinates: here are the likeliest {len(rows)}. "
+        "finding": f"The model has {lmdp.n:,} states and no coordinates: here are the likeliest {len(rows):,}. "
         "Click a heading to sort.",
         "note": "",
         "columns": columns,
@@ -317,7 +254,7 @@ def _table_of_states(run: Run, names: list[str]) -> dict[str, Any]:
     }
 
 
-def _effort(rounds: Rounds, summary: dict[str, Any]) -> dict[str, Any]:
+def _effort(rounds: Rounds, summary: dict[str, Any], costs: tuple[float, float]) -> dict[str, Any]:
     T = summary["rounds"]
     edges = np.unique(np.geomspace(1.0, T + 1.0, 60).astype(np.int64))
     learners = []
@@ -325,28 +262,22 @@ def _effort(rounds: Rounds, summary: dict[str, Any]) -> dict[str, Any]:
         parts = [slice(a - 1, b - 1) for a, b in pairwise(edges)]
         middles = [float((a + b - 1) / 2) for a, b in pairwise(edges)]
         medians = {key: [_median(columns[key][part]) for part in parts] for key in ("gap", "steps", "seconds")}
-        learners.append({"name": name, "t": middles, **medians})
-    return {"title": f"{_proved(rounds)}; {_pace(rounds)}", "learners": learners}
-
-
-def _proved(rounds: Rounds) -> str:
-    """Which learners gave a certificate in every round."""
-    proved = [name for name, columns in rounds.by_learner.items() if np.isfinite(columns["gap"]).all()]
-    if len(proved) == len(rounds.by_learner):
-        return "Every round is certified"
-    return f"Every round of {', '.join(proved)} is certified" if proved else "No learner here claims a certificate"
+        learners.append({"name": name, "title": rounds.titles[name], "t": middles, **medians})
+    gaps = {rounds.titles[name]: columns["gap"] for name, columns in rounds.by_learner.items()}
+    return {
+        "title": words.effort_title(gaps, costs, _pace(rounds)),
+        "finding": words.effort_finding(gaps, costs),
+        "learners": learners,
+    }
 
 
 def _pace(rounds: Rounds) -> str:
     """How fast the slowest plays; a median, since the first rounds may have waited for a compiler."""
-    typical = {name: float(np.median(columns["seconds"])) for name, columns in rounds.by_learner.items()}
+    taken = {rounds.titles[name]: columns["seconds"] for name, columns in rounds.by_learner.items()}
+    typical = {name: float(np.median(seconds)) for name, seconds in taken.items()}
     name, seconds = max(typical.items(), key=lambda item: item[1])
     who = f"the slowest, {name}," if len(typical) > 1 else name
     return f"{who} takes {seconds * 1e3:.3g} ms a round" if seconds < 1.0 else f"{who} takes {seconds:.3g} s a round"
-
-
-def _rounds(T: int) -> str:
-    return f"{T:,} round" + "s" * (T != 1)
 
 
 def _median(values: Floats) -> float | None:
@@ -368,17 +299,9 @@ def _certificates(found: Certificates | None) -> dict[str, Any]:
             "note": "lsmdp certify DIR evaluates every statement of the paper on a run of any size.",
             "rows": [],
         }
-    ours = [
-        one
-        for one in found.certificates
-        if one.reading != "printed" and one.kind != "assumption" and one.holds is not None and not one.vacuous
-    ]
-    printed = [one for one in found.certificates if one.reading == "printed" and one.holds is False]
-    title = f"All {len(ours)} corrected statements hold" if found.holds else "A corrected statement FAILS"
     return {
-        "title": f"{title}; {len(printed)} fail as the paper prints them",
-        "finding": "Each line is a statement of the paper, or one that it does not have, with both sides as numbers "
-        "for this run.",
+        "title": words.certificates_title(found),
+        "finding": words.certificates_finding(found),
         "note": "Statements about learners name them in the second column; the others are about follow the leader with "
         "exact leaders.",
         "rows": [_line(found, one) for one in found.certificates],
@@ -387,10 +310,8 @@ def _certificates(found: Certificates | None) -> dict[str, Any]:
 
 def _line(found: Certificates, certificate: Certificate) -> list[Any]:
     one, sign = certificate.to_dict(), "=" if certificate.kind == "identity" else "≤"
-    verdict = found.verdict(certificate)
-    if verdict == "FAILS" and not certificate.failed:
-        verdict = "does not hold" if certificate.reading != "printed" else "fails as printed"
-    return [one["label"], one["about"] or one["reading"], one["left"], sign, one["right"], verdict, one["where"]]
+    said = words.verdict(found, certificate)
+    return [one["label"], one["about"] or one["reading"], one["left"], sign, one["right"], said, one["where"]]
 
 
 def _provenance(folder: Folder) -> list[list[str]]:
@@ -405,6 +326,11 @@ def _sampled(T: int) -> Any:
     """About POINTS rounds, half of them spread evenly and half like powers, as indices."""
     even, powers = np.linspace(1, T, POINTS), np.geomspace(1, T, POINTS)
     return np.unique(np.concatenate([even, powers]).round().astype(np.int64)) - 1
+
+
+def _settled(regret: Floats, t: Any, loss: Floats) -> Floats:
+    """A regret over the rounds, 0 where it is nothing."""
+    return np.where(np.abs(regret) <= LEADER_GAP * np.maximum(t, np.abs(loss)), 0.0, regret)
 
 
 def _plain(values: Floats) -> list[float | None]:

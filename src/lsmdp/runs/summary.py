@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lsmdp.game import Run, Tally
+from lsmdp.learners import Player
 from lsmdp.regret import regret
 from lsmdp.runs.folder import Folder
 from lsmdp.runs.spec import Spec
@@ -34,7 +35,8 @@ def progress_of(folder: Folder) -> dict[str, Any]:
     spec, saved = folder.spec(), folder.checkpoint()
     tallies = np.zeros((len(spec.learners), len(Tally._fields))) if saved is None else saved["tallies"]
     learners = {
-        learner.name: _partial(Tally(*row)) for learner, row in zip(spec.players(), tallies.tolist(), strict=True)
+        player.name: {"clairvoyant": player.clairvoyant} | _partial(Tally(*row))
+        for player, row in zip(map(Player.of, spec.players()), tallies.tolist(), strict=True)
     }
     head = _head(folder, 0 if saved is None else int(saved["t"]), finished=False)
     return head | {"learners": learners} | _in_your_units(learners, spec)

@@ -23,6 +23,7 @@ from lsmdp.errors import SpecError
 from lsmdp.runs.folder import Folder, atomic
 from lsmdp.sweeps.jobs import Job, Row
 from lsmdp.sweeps.spec import Sweep
+from lsmdp.sweeps.summary import clairvoyant
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,9 +95,11 @@ class SweepFolder:
         import pyarrow as pa
         from pyarrow import parquet
 
+        found = [(job, rows) for job, rows in runs]
+        sees = {name: clairvoyant(name) for name in {row.learner for _, rows in found for row in rows}}
         lines = [
-            (job.digest[:16], job.model, job.costs, job.spec.rounds, job.replicate, *row)
-            for job, rows in runs
+            (job.digest[:16], job.model, job.costs, job.spec.rounds, job.replicate, *row, sees[row.learner])
+            for job, rows in found
             for row in rows
         ]
         schema = _schema()
@@ -135,8 +138,9 @@ def default_folder(path: Path) -> Path:
 
 
 def _schema() -> pa.Schema:
-    """The names of a run, then the fields of :class:`Row`."""
+    """The names of a run, the fields of :class:`Row`, and whether the learner sees the cost of the round it plays."""
     import pyarrow as pa
 
-    types = {int: pa.int64(), str: pa.string(), float: pa.float64(), float | None: pa.float64()}
-    return pa.schema([(name, types[kind]) for name, kind in {**JOB_COLUMNS, **get_type_hints(Row)}.items()])
+    types = {int: pa.int64(), str: pa.string(), float: pa.float64(), float | None: pa.float64(), bool: pa.bool_()}
+    columns = {**JOB_COLUMNS, **get_type_hints(Row), "clairvoyant": bool}
+    return pa.schema([(name, types[kind]) for name, kind in columns.items()])

@@ -18,7 +18,7 @@ function panel(game) {
     return { learner, points };
   }).filter((one) => one.points.length);
   const caption = make("figcaption", {}, `${game.model}, ${game.costs}`,
-    make("small", {}, `${game.rounds.toLocaleString("en")} rounds, ${game.seeds} ${game.seeds === 1 ? "seed" : "seeds"}; least: ${game.best ?? "not known"}`));
+    make("small", {}, game.about));
   const holder = make("figure", {}, caption);
   if (!curves.length) { holder.append(make("p", { class: "note" }, "Nothing positive to draw on these axes.")); return holder; }
   const ty = logY ? Math.log10 : (v) => v, all = curves.flatMap((one) => one.points);
@@ -51,7 +51,7 @@ function panel(game) {
     const box = svg.getBoundingClientRect(), x = (event.clientX - box.left) / box.width * WIDTH;
     const t = all.reduce((best, p) => Math.abs(X(p.t) - x) < Math.abs(X(best) - x) ? p.t : best, all[0].t);
     const rows = curves.map(({ learner, points }) => [learner, points.find((p) => p.t === t)]).filter(([, p]) => p);
-    tip.textContent = [`round ${t.toLocaleString("en")}: ${name}`, ...rows.map(([learner, p]) => `${learner}  ${number(p.y)}  [${number(p.low)}, ${number(p.high)}]`)].join("\n");
+    tip.textContent = [`round ${t.toLocaleString("en")}: ${name}`, ...rows.map(([learner, p]) => `${data.titles[learner]}  ${number(p.y)}  [${number(p.low)}, ${number(p.high)}]`)].join("\n");
     tip.style.display = "block";
     tip.style.left = `${Math.max(0, Math.min(X(t) / WIDTH * box.width, holder.clientWidth - tip.offsetWidth))}px`;
     tip.style.top = `${caption.offsetHeight + 14 - tip.offsetHeight}px`;
@@ -73,15 +73,15 @@ $("#panels .learners").replaceChildren(...data.learners.map((name) => make("butt
   if (shown.has(name)) shown.delete(name); else shown.add(name);
   button.setAttribute("aria-pressed", String(shown.has(name)));
   draw();
-} }, make("span", { class: "dot" }), name)));
+} }, make("span", { class: "dot" }), data.titles[name])));
 
 for (const id of ["kicker", "headline", "lede"]) $(`#${id}`).textContent = data[id];
 for (const id of ["panels", "growth"]) $(`#${id} .finding`).textContent = data[id].finding;
 for (const id of ["panels", "growth", "best"]) $(`#${id} h2`).textContent = data[id].title;
 $("#cards").replaceChildren(...data.cards.map((one) => make("div", { class: "card", style: `--colour:${colour[one.name]}` },
-  make("h3", {}, one.name),
-  make("div", { class: "big" }, `${one.least} of ${data.panels.games.length}`),
-  make("p", { class: "caption" }, "games with the least regret"),
+  make("h3", {}, data.titles[one.name]),
+  ...(one.least === null ? [] : [make("div", { class: "big" }, `${one.least} of ${data.panels.games.length}`),
+    make("p", { class: "caption" }, "games with the least regret")]),
   make("dl", {}, ...one.facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, number(value))])))));
 draw();
 const names = [{ name: "model" }, { name: "costs" }, { name: "rounds", number: true }];
@@ -89,10 +89,10 @@ sortable($("#best .scroll"), [...names, { name: "least regret" }, { name: "its m
   { name: `median of ${data.best.subject}`, number: true }, { name: `seeds in which ${data.best.subject} has less` }], data.best.rows);
 sortable($("#growth .scroll"), [...names, { name: "learner" }, { name: "median regret at T", number: true }, { name: "grows like" },
   { name: "off by %", number: true }, { name: "a [95%]" }, { name: "b [95%]" }, { name: "p [95%]" }], data.growth.rows);
-if (data.failed.length) {
-  $("#failed h2").textContent = `${data.failed.length} runs could not be played`;
+if (data.failed.rows.length) {
+  $("#failed h2").textContent = data.failed.title;
   sortable($("#failed .scroll"), [...names, { name: "seed", number: true }, { name: "why" }],
-    data.failed.map((one) => [one.model, one.costs, one.rounds, one.seed, one.why]));
+    data.failed.rows.map((one) => [one.model, one.costs, one.rounds, one.seed, one.why]));
 } else $("#failed").remove();
 $("#provenance .scroll").replaceChildren(make("table", {}, make("tbody", {}, ...data.provenance.map(([name, value]) =>
   make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, make("code", {}, value)))))));

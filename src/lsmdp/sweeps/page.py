@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lsmdp.learners.names import titled
 from lsmdp.pages import assemble
+from lsmdp.pages.words import counted, figure, listed, yardsticks
 from lsmdp.regret.summary import LEADER_GAP
 from lsmdp.sweeps.growth import GENERIC, TOO_FEW
 
@@ -29,14 +31,17 @@ def story(summary: Mapping[str, Any]) -> dict[str, Any]:
     """What the page says: every number and every sentence on it."""
     games: list[dict[str, Any]] = summary["games"]
     learners = list(games[0]["learners"])
-    subject = SUBJECT if SUBJECT in learners else learners[0]
+    sees = {name: bool(one.get("clairvoyant")) for name, one in games[0]["learners"].items()}
+    contest = [name for name in learners if not sees[name]] or learners
+    subject = SUBJECT if SUBJECT in learners else contest[0]
     low, high = summary["levels"]["low"], summary["levels"]["high"]
     return {
         "kicker": kicker(summary),
         "headline": headline(games, subject),
-        "lede": lede(games, subject),
+        "lede": f"{lede(games, subject)} {yardsticks([name for name in learners if sees[name]])}".strip(),
         "learners": learners,
-        "cards": [_card(games, name) for name in learners],
+        "titles": {name: titled(name, clairvoyant) for name, clairvoyant in sees.items()},
+        "cards": [_card(games, name, ranked=len(contest) > 1 and name in contest) for name in learners],
         "resolution": LEADER_GAP,
         "panels": {
             "title": panels_title(games, learners),
@@ -58,7 +63,10 @@ def story(summary: Mapping[str, Any]) -> dict[str, Any]:
             "rows": [_rival(game, subject) for game in games],
             "subject": subject,
         },
-        "failed": list(summary["failed"]),
+        "failed": {
+            "title": f"{counted(len(summary['failed']), 'run')} could not be played",
+            "rows": list(summary["failed"]),
+        },
         "provenance": [[name, version] for name, version in summary["versions"].items()]
         + [["sweep", json.dumps(summary["sweep"], ensure_ascii=False)]],
     }
@@ -70,8 +78,8 @@ def kicker(summary: Mapping[str, Any]) -> str:
     counts = [len({game[what] for game in games}) for what in ("model", "costs")]
     seeds, rounds = max(len(game["seeds"]) for game in games), max(game["rounds"] for game in games)
     return (
-        f"lsmdp sweep · {_count(counts[0], 'model')} · {_count(counts[1], 'cost family', 'cost families')} · "
-        f"{_count(seeds, 'seed')} · up to {_count(rounds, 'round')} · {_count(summary['runs'], 'run')}"
+        f"lsmdp sweep · {counted(counts[0], 'model')} · {counted(counts[1], 'cost family', 'cost families')} · "
+        f"{counted(seeds, 'seed')} · up to {counted(rounds, 'round')} · {counted(summary['runs'], 'run')}"
     )
 
 
@@ -83,47 +91,76 @@ def headline(games: Sequence[Mapping[str, Any]], subject: str) -> str:
         return f"Too few rounds to tell how the regret of {subject} grows"
     slow = f"The regret of {subject} grows slower than √T in {sum(map(_slow, told))}"
     if len(told) < len(fits):
-        return f"{slow} of the {_count(len(told), 'game')} that {'is' if len(told) == 1 else 'are'} long enough to tell"
-    return f"{slow} of {_count(len(fits), 'game')}"
+        return (
+            f"{slow} of the {counted(len(told), 'game')} that {'is' if len(told) == 1 else 'are'} long enough to tell"
+        )
+    return f"{slow} of {counted(len(fits), 'game')}"
 
 
 def lede(games: Sequence[Mapping[str, Any]], subject: str) -> str:
     """Who has the least regret, and how often."""
-    wins = Counter(game["best"] for game in games if game["best"] is not None)
-    if not wins:
+    known = [least for game in games if (least := _least(game))]
+    if not known:
         return "No regret against the leader was computed."
+    about = "Regret is against the leader: the best policy for the mean cost."
+    if _alone(games):
+        return f"{subject} plays alone: there is nobody to compare its regret with. {about}"
+    wins, shared = Counter(name for least in known for name in least), sum(len(least) > 1 for least in known)
     ranked = ", ".join(f"{name} in {count}" for name, count in wins.most_common() if name != subject)
     others = f"; {ranked}" if ranked else ""
+    ties = f" In {shared} of them several have the same." if shared else ""
     return (
         f"{subject} has the least median regret at the last round in {wins[subject]} of "
-        f"{_count(wins.total(), 'game')}{others}. Regret is against the leader: the best policy for the mean cost."
+        f"{counted(len(known), 'game')}{others}.{ties} {about}"
     )
+
+
+def _least(game: Mapping[str, Any]) -> list[str]:
+    """Who has the least median regret at the last round: one, several, or nobody of whom it is known."""
+    return list(game.get("tied") or ([game["best"]] if game["best"] is not None else []))
+
+
+def _alone(games: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether there is only one who could have the least regret."""
+    blind = [name for name, one in games[0]["learners"].items() if not one.get("clairvoyant")]
+    return len(blind or games[0]["learners"]) == 1
 
 
 def panels_title(games: Sequence[Mapping[str, Any]], learners: Sequence[str]) -> str:
     """The largest median regret of each learner, least first."""
     most = {name: max(_ends(games, name), default=None) for name in learners}
     known = sorted((value, name) for name, value in most.items() if value is not None)
-    return "Largest median regret in any game: " + ", ".join(f"{name} {_short(value)}" for value, name in known)
+    if not known:
+        return "No regret against the leader is known"
+    return "Largest median regret in any game: " + ", ".join(
+        f"{titled(name, bool(games[0]['learners'][name].get('clairvoyant')))} {_short(value)}" for value, name in known
+    )
 
 
 def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 1000.0 else figure(value, 3)
 
 
 def growth_title(games: Sequence[Mapping[str, Any]], subject: str) -> str:
     """How often the growth of the subject is which."""
     counts = Counter(_kind(game["learners"][subject]["growth"]["verdict"]) for game in games)
     kinds = ", ".join(f"{kind} in {count}" for kind, count in counts.most_common())
-    return f"The regret of {subject}: {kinds} of {_count(len(games), 'game')}"
+    return f"The regret of {subject}: {kinds} of {counted(len(games), 'game')}"
 
 
 def best_title(games: Sequence[Mapping[str, Any]], subject: str) -> str:
     """Where the subject loses."""
-    lost = sum(game["best"] not in (None, subject) for game in games)
-    if not lost:
-        return f"{subject} has the least regret everywhere"
-    return f"{subject} does not have the least regret in {lost} of {_count(len(games), 'game')}"
+    known = [least for game in games if (least := _least(game))]
+    if not known:
+        return "Nobody's regret against the leader is known"
+    if _alone(games):
+        return f"{subject} plays alone"
+    lost = sum(subject not in least for least in known)
+    if lost:
+        return f"{subject} does not have the least regret in {lost} of {counted(len(games), 'game')}"
+    shared = sum(len(least) > 1 for least in known)
+    ties = f", with others in {shared} of {counted(len(games), 'game')}" if shared else ""
+    return f"{subject} has the least regret in every game{ties}"
 
 
 def _slow(fit: Mapping[str, Any]) -> bool:
@@ -135,20 +172,27 @@ def _slow(fit: Mapping[str, Any]) -> bool:
 
 def _ends(games: Sequence[Mapping[str, Any]], name: str) -> list[float]:
     """The median regrets of a learner at the last rounds, where they are known."""
-    ends = [game["learners"][name]["regret"]["median"][-1] for game in games]
+    ends = [_end(game, name) for game in games]
     return [end for end in ends if end is not None]
 
 
-def _card(games: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
+def _end(game: Mapping[str, Any], name: str) -> float | None:
+    """The median regret at the last round; 0 where it is nothing within the certificates of the leaders."""
+    end: float | None = game["learners"][name]["regret"]["median"][-1]
+    return 0.0 if end is not None and abs(end) <= LEADER_GAP * game["rounds"] else end
+
+
+def _card(games: Sequence[Mapping[str, Any]], name: str, *, ranked: bool) -> dict[str, Any]:
     fits = [game["learners"][name]["growth"] for game in games]
     kinds = Counter(_kind(fit["verdict"]) for fit in fits)
+    told = any(fit["verdict"] != TOO_FEW for fit in fits)
     return {
         "name": name,
-        "least": sum(game["best"] == name for game in games),
+        "least": sum(name in _least(game) for game in games) if ranked else None,
         "facts": [
             ["largest median regret", max(_ends(games, name), default=None)],
-            ["slower than √T", sum(map(_slow, fits))],
-            ["beats the leader", kinds["beats the leader"]],
+            ["slower than √T", sum(map(_slow, fits)) if told else None],
+            ["beats the leader", kinds["beats the leader"] if told else None],
         ],
     }
 
@@ -164,8 +208,11 @@ def _panel(game: Mapping[str, Any]) -> dict[str, Any]:
         name: {"t": one["t"], **{level: _rounded(one["regret"][level]) for level in ("low", "median", "high")}}
         for name, one in game["learners"].items()
     }
-    return {key: game[key] for key in ("model", "costs", "rounds", "best")} | {
-        "seeds": len(game["seeds"]),
+    least = _least(game)
+    return {key: game[key] for key in ("model", "costs")} | {
+        "rounds": game["rounds"],
+        "about": f"{counted(game['rounds'], 'round')}, {counted(len(game['seeds']), 'seed')}"
+        + ("" if _alone([game]) else f"; least: {listed(least) if least else 'not known'}"),
         "curves": curves,
     }
 
@@ -184,8 +231,8 @@ def _line(game: Mapping[str, Any], name: str, one: Mapping[str, Any]) -> list[An
         game["model"],
         game["costs"],
         game["rounds"],
-        name,
-        one["regret"]["median"][-1],
+        titled(name, bool(one.get("clairvoyant"))),
+        _end(game, name),
         fit["verdict"],
         error,
         *shown,
@@ -201,18 +248,14 @@ def _with_band(parameter: Mapping[str, Any] | None) -> str:
 
 def _rival(game: Mapping[str, Any], subject: str) -> list[Any]:
     """model, costs, rounds, the best, its regret, that of the subject, and in how many seeds the subject has less."""
-    best = game["best"]
-    ends = {name: one["regret"]["median"][-1] for name, one in game["learners"].items()}
+    best, least = game["best"], _least(game)
+    behind = best is not None and subject not in least
     return [
         game["model"],
         game["costs"],
         game["rounds"],
-        best,
-        None if best is None else ends[best],
-        ends[subject],
-        None if best in (None, subject) else f"{game['less_than_best'].get(subject, 0)} of {len(game['seeds'])}",
+        listed(least) if least else None,
+        None if best is None else _end(game, best),
+        _end(game, subject),
+        f"{game['less_than_best'].get(subject, 0)} of {len(game['seeds'])}" if behind else None,
     ]
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

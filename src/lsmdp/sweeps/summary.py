@@ -3,8 +3,10 @@
 runs, failed            how many runs there are, and those that could not be played, each with the reason
 levels                  the quantiles that bands are made of: low, median, high
 games                   one for each model, cost family and horizon, with its learners:
-  learners: {name: {t, regret, idealised_regret, loss: {low, median, high}, seconds, growth}}
-  best, behind          who has the least median regret at the end; in how many seeds each other learner has less
+  learners: {name: {clairvoyant, t, regret, idealised_regret, loss: {low, median, high}, seconds, growth}}
+  best                  who has the least median regret at the end, of those who are not clairvoyant
+  tied                  best, and all whose median is the same within the certificates of the leaders
+  less_than_best        in how many seeds each learner has less
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import Floats
+from lsmdp.learners import Player, learner_by_name
+from lsmdp.regret.summary import LEADER_GAP
 from lsmdp.runs.manifest import versions
 from lsmdp.sweeps.growth import growth
 from lsmdp.sweeps.jobs import Job, Row
@@ -46,19 +50,27 @@ def _game(model: str, costs: str, rounds: int, runs: Sequence[tuple[Job, Sequenc
     for _, rows in runs:
         for name in dict.fromkeys(row.learner for row in rows):
             by_learner.setdefault(name, []).append([row for row in rows if row.learner == name])
-    learners = {name: _learner(of_seeds) for name, of_seeds in by_learner.items()}
+    sees = {name: clairvoyant(name) for name in by_learner}
+    learners = {name: {"clairvoyant": sees[name]} | _learner(of_seeds) for name, of_seeds in by_learner.items()}
     ends = {name: _column([rows[-1:] for rows in of_seeds], "regret")[:, 0] for name, of_seeds in by_learner.items()}
     known = {name: float(np.median(values)) for name, values in ends.items() if not np.isnan(values).any()}
-    best = min(known, key=lambda name: known[name]) if known else None
+    contest = [name for name in known if not sees[name]] or list(known)
+    best = min(contest, key=lambda name: known[name]) if contest else None
     return {
         "model": model,
         "costs": costs,
         "rounds": rounds,
         "seeds": [job.replicate for job, _ in runs],
         "best": best,
+        "tied": [name for name in contest if best and known[name] - known[best] <= LEADER_GAP * rounds],
         "less_than_best": {} if best is None else {name: int((ends[name] < ends[best]).sum()) for name in known},
         "learners": learners,
     }
+
+
+def clairvoyant(name: str) -> bool:
+    """Whether the learner of this name sees the cost of the round that it plays."""
+    return Player.of(learner_by_name(name)).clairvoyant
 
 
 def _learner(of_seeds: Sequence[Sequence[Row]]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from lsmdp.convex import lagrangian_gradient
 from lsmdp.errors import ConvergenceError, CostError, SpecError
 from lsmdp.game import is_mark, start_law
 from lsmdp.labels import in_rounds
-from lsmdp.learners import Learner, TrackTheLeader
+from lsmdp.learners import LearnerLike, Player, TrackTheLeader, players
 from lsmdp.learners.base import Lead, lead, passive_lead
 from lsmdp.model import LMDP
 from lsmdp.perron import solve
@@ -81,7 +81,7 @@ class SeatTrace:
 
     name: str
     rows: SeatRows
-    learner: Learner | None  # None: follow the leader with the exact leaders
+    learner: LearnerLike | None  # None: follow the leader with the exact leaders
 
     @property
     def loss(self) -> float:
@@ -153,7 +153,7 @@ class Trace:
 def trace(
     lmdp: LMDP,
     costs: Iterable[Floats],
-    learners: Sequence[Learner] = (),
+    learners: LearnerLike | Iterable[LearnerLike] = (),
     *,
     start: int | str | Floats | None = None,
     leader: Leader = certified,
@@ -171,7 +171,7 @@ def trace(
     """
     lmdp.require_irreducible()
     unit = LMDP(lmdp.P, labels=lmdp.labels, positions=lmdp.positions)
-    book = _Book(lmdp, unit, start_law(lmdp, start), learners, leader, exact)
+    book = _Book(lmdp, unit, start_law(lmdp, start), players(learners), leader, exact)
     costs = in_rounds(costs, lmdp.names)
     for c_t in costs:
         cost = as_cost(c_t, lmdp.n)
@@ -310,7 +310,7 @@ def _step(now: _Moment, after: _Moment, c_t: Floats, response: Response | None) 
 class _Player:
     """A learner on its way through the game; without a learner it plays the exact leaders."""
 
-    def __init__(self, lmdp: LMDP, law: Floats, learner: Learner | None, ideal: bool) -> None:
+    def __init__(self, lmdp: LMDP, law: Floats, learner: Player | None, ideal: bool) -> None:
         self.lmdp, self.law, self.learner, self.ideal = lmdp, law, learner, ideal
         self.state = None if learner is None else learner.init(lmdp)
         self.rows: list[SeatRows] = []
@@ -363,28 +363,29 @@ class _Player:
     def _widest(self, v: Floats, after: _Moment) -> float:
         """The largest span of the value functions on the way to the next round; tracking meets some between rounds."""
         widest = float(np.ptp(v))
-        if isinstance(self.learner, TrackTheLeader):
-            for _ in range(self.learner.steps):
+        tracker = None if self.learner is None else self.learner.own
+        if isinstance(tracker, TrackTheLeader):
+            for _ in range(tracker.steps):
                 once = v + kernels.residual(after.lmdp.P, after.c, v, 1.0)[0]
                 twice = once + kernels.residual(after.lmdp.P, after.c, once, 1.0)[0]
-                v = (once + twice) / 2 if self.learner.averaged else once
+                v = (once + twice) / 2 if tracker.averaged else once
                 widest = max(widest, float(np.ptp(once)), float(np.ptp(v)))
         return widest
 
     def close(self) -> SeatTrace:
         """The finished record."""
-        name = "exact ftl" if self.learner is None else self.learner.name
-        return SeatTrace(name, SeatRows(*_columns(self.rows)), self.learner)
+        name, own = ("exact ftl", None) if self.learner is None else (self.learner.name, self.learner.own)
+        return SeatTrace(name, SeatRows(*_columns(self.rows)), own)
 
 
 class _Book:
     """The record while it is being written."""
 
     def __init__(
-        self, lmdp: LMDP, unit: LMDP, start: Floats, learners: Sequence[Learner], leader: Leader, exact: bool
+        self, lmdp: LMDP, unit: LMDP, start: Floats, learners: Sequence[Player], leader: Leader, exact: bool
     ) -> None:
         for learner in learners:
-            if hasattr(learner, "foresee"):
+            if learner.clairvoyant:
                 raise SpecError(f"{learner.name} sees costs before they are paid: there is no regret to certify.")
         self.lmdp, self.unit, self.start, self.find, self.exact = lmdp, unit, start, leader, exact
         ideal = can_idealise(unit)

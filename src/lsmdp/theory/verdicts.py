@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.game import Run, Tally
-from lsmdp.learners import Learner
+from lsmdp.learners import LearnerLike, players
 from lsmdp.model import LMDP
 from lsmdp.theory.beyond import posteriori_terms, sharp_terms
 from lsmdp.theory.certificate import Certificate, equal
@@ -38,11 +38,14 @@ class Certificates:
         return [one for one in self.certificates if one.failed]
 
     def verdict(self, one: Certificate) -> str:
-        """In a word or two. A printed statement that is false in general may hold here, where only tau is bounded."""
+        """In a word or two. A printed statement that is false in general may hold here, where only tau is bounded.
+
+        An assumption does not fail: the model does not meet it.
+        """
         if one.holds is None:
             return "left out"
         if not one.holds:
-            return "FAILS"
+            return "not met" if one.kind == "assumption" and one.reading != "printed" else "FAILS"
         if one.vacuous:
             return "says nothing"
         known = STATEMENTS.get(one.label)
@@ -79,7 +82,7 @@ class Certificates:
 def certify(
     game: Run | LMDP,
     costs: Iterable[Floats] | None = None,
-    learners: Learner | Sequence[Learner] = (),
+    learners: LearnerLike | Iterable[LearnerLike] = (),
     *,
     start: int | str | Floats | None = None,
     search: bool = True,
@@ -98,9 +101,8 @@ def certify(
         return _certify_run(game, search=search, exact=exact, watch=watch, look=look, at=at)
     if costs is None:
         raise SpecError("certify needs costs beside a model: an array of rounds x states, or a cost sequence.")
-    players = list(learners) if isinstance(learners, Sequence) else [learners]
     options: dict[str, Any] = {"search": search, "exact": exact, "watch": watch, "look": look, "at": at}
-    return _look(trace(game, costs, players, start=start, **options), [])
+    return _look(trace(game, costs, players(learners), start=start, **options), [])
 
 
 def _certify_run(run: Run, **options: Any) -> Certificates:
@@ -108,11 +110,10 @@ def _certify_run(run: Run, **options: Any) -> Certificates:
         raise SpecError(
             "the costs of this run came from standard input and cannot be read again. Play them from a file."
         )
-    seats = [seat for seat in run.table.seats if not hasattr(seat.learner, "foresee")]
-    players = [seat.learner for seat in seats]
+    blind = [seat.learner for seat in run.table.seats if not seat.learner.clairvoyant]
     costs = _First(run.costs, run.rounds)
-    game = trace(run.lmdp, costs, players, start=run.table.start, **options)
-    tallies = [run.learners[learner.name] for learner in players]
+    game = trace(run.lmdp, costs, blind, start=run.table.start, **options)
+    tallies = [run.learners[learner.name] for learner in blind]
     return _look(game, [_replayed(game, seat, tally) for seat, tally in zip(game.seats, tallies, strict=True)])
 
 

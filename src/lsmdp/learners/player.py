@@ -1,0 +1,236 @@
+"""A learner at the table: what a game asks of it, and what is assumed where a learner does not say.
+
+A learner needs three methods, ``init``, ``policy`` and ``observe`` (base.py). What else it may have, and what holds
+where it has it not, is here and nowhere else:
+
+    name            what tables call it                                          the name of its class
+    report          what is known of the policy that was played                  nothing is claimed
+    observe_all     what it does in consecutive rounds, at once (stretch.py)     round by round
+    clairvoyant     whether it is shown c_t before it plays round t              False
+    foresee         its policy in round t, with c_t known                        none: only who is clairvoyant has one
+
+What sees c_t is no learner but a yardstick, so it has to say so: ``clairvoyant = True``, and it is marked in every
+table. A ``foresee`` without that word is refused, since it could have been meant or forgotten, and so is the word
+without a ``foresee``.
+
+What a learner answers is looked at where it comes in, so that a mistake is a sentence about the learner, not an error
+from the depths of a game.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lsmdp.arrays import Floats
+from lsmdp.errors import SpecError
+from lsmdp.learners.base import LearnerLike, Report, State, pack
+from lsmdp.learners.leader import LeaderBase
+from lsmdp.learners.names import titled
+from lsmdp.learners.stretch import Stretch
+from lsmdp.model import LMDP
+from lsmdp.policy import Policy
+
+NEEDED = {"init": ("lmdp",), "policy": ("lmdp", "state"), "observe": ("lmdp", "state", "c_t")}
+OPTIONAL = {
+    "report": ("before", "after"),
+    "observe_all": ("lmdp", "state", "costs"),
+    "foresee": ("lmdp", "state", "c_t"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Player:
+    """Any learner, with all that a game asks of it. ``own`` is the learner itself."""
+
+    own: Any
+    name: str
+    clairvoyant: bool
+    reports: bool
+    stretches: bool  # whether its observe_all knows all that its observe does
+    ours: bool  # a learner of lsmdp, whose answers are what they should be
+
+    @classmethod
+    def of(cls, learner: LearnerLike) -> Player:
+        """The player that a learner is, or a sentence that says what it lacks."""
+        if isinstance(learner, Player):
+            return learner
+        if isinstance(learner, str):
+            raise SpecError(f'"{learner}" is a word, not a learner. Use lsmdp.learners.learner_by_name("{learner}").')
+        if isinstance(learner, type):
+            raise SpecError(f"{learner.__name__} is a class, not a learner. Make one: {learner.__name__}().")
+        name = _name(learner)
+        for method, arguments in NEEDED.items():
+            if not hasattr(learner, method):
+                raise _lacks(name, f"has no {method}({', '.join(arguments)})", "init, policy and observe")
+            _require_method(learner, name, method, arguments)
+        has = [method for method in OPTIONAL if hasattr(learner, method)]
+        for method in has:
+            _require_method(learner, name, method, OPTIONAL[method])
+        clairvoyant = _declared(learner, name, "foresee" in has)
+        ours = type(learner).__module__.partition(".")[0] == "lsmdp"
+        return cls(learner, name, clairvoyant, "report" in has, _knows_stretches(learner), ours)
+
+    @property
+    def title(self) -> str:
+        """The name, with a mark if it sees what a learner does not."""
+        return titled(self.name, self.clairvoyant)
+
+    def init(self, lmdp: LMDP) -> State:
+        """The state before round 1."""
+        return self.own.init(lmdp)
+
+    def policy(self, lmdp: LMDP, state: State) -> Policy:
+        """The policy of the coming round."""
+        return self._checked(lmdp, self.own.policy(lmdp, state), "policy")
+
+    def foresee(self, lmdp: LMDP, state: State, c_t: Floats) -> Policy:
+        """The policy of a round whose cost is already known; of a clairvoyant only."""
+        return self._checked(lmdp, self.own.foresee(lmdp, state, self._shown(c_t)), "foresee")
+
+    def observe(self, lmdp: LMDP, state: State, c_t: Floats) -> State:
+        """The state after this round's cost was revealed."""
+        after = self.own.observe(lmdp, state, self._shown(c_t))
+        if after is None and state is not None:
+            raise SpecError(f'observe of "{self.name}" returned nothing. Let it return the state after the round.')
+        return after
+
+    def report(self, before: State, after: State) -> Report:
+        """What is known of the policy that was played between these two states."""
+        if not self.reports:
+            return Report()
+        told = self.own.report(before, after)
+        try:
+            lo, hi, steps = told
+            claim = Report(float(lo), float(hi), int(steps))
+        except (TypeError, ValueError):
+            raise SpecError(
+                f'report of "{self.name}" returned {_kind(told)}. Let it return lsmdp.learners.Report(lo, hi, steps), '
+                "or leave it out: then nothing is claimed."
+            ) from None
+        if claim.lo > claim.hi:
+            raise SpecError(
+                f'report of "{self.name}" claims that an average cost is at least {claim.lo:g} and at most '
+                f"{claim.hi:g}. Give the lower bound first."
+            )
+        return claim
+
+    def observe_all(self, lmdp: LMDP, state: State, costs: Floats) -> Stretch:
+        """What it plays in consecutive rounds, one for each row of costs; of one that learns in stretches only."""
+        found: Stretch = self.own.observe_all(lmdp, state, self._shown(costs))
+        if not self.ours:
+            self._check_stretch(found, (len(costs), lmdp.n))
+        return found
+
+    def in_stretches(self, lmdp: LMDP, state: State) -> bool:
+        """Whether it does better to learn from several rounds at once.
+
+        It can, and the model is small, or it is a leader that has a factor or can do without.
+        """
+        if not self.stretches:
+            return False
+        return lmdp.square is not None or (isinstance(self.own, LeaderBase) and self.own.is_swift(lmdp, state))
+
+    def pack(self, state: State) -> dict[str, Any]:
+        """Its state as named arrays."""
+        try:
+            return pack(state)
+        except SpecError as wrong:
+            raise SpecError(f'the state of "{self.name}" cannot be saved: {wrong}') from None
+
+    def _shown(self, costs: Floats) -> Floats:
+        """What a learner is shown of the costs: it could write into them, and others read them after it."""
+        return costs if self.ours else np.array(costs)
+
+    def _checked(self, lmdp: LMDP, policy: Any, method: str) -> Policy:
+        if not isinstance(policy, Policy):
+            raise SpecError(
+                f'{method} of "{self.name}" returned {_kind(policy)}, not a policy. Let it return lsmdp.Policy(lmdp, v)'
+                " with one number for each state in v, or the .policy of a solution."
+            )
+        if policy.lmdp is not lmdp:
+            raise SpecError(
+                f'{method} of "{self.name}" returned a policy of another model ({policy.lmdp!r}). Make it with the '
+                "model that it is given: lsmdp.Policy(lmdp, v)."
+            )
+        return policy
+
+    def _check_stretch(self, found: Any, shape: tuple[int, int]) -> None:
+        rounds, n = shape
+        if not isinstance(found, Stretch):
+            wrong = f"returned {_kind(found)}, not a lsmdp.learners.Stretch"
+        elif np.shape(found.values) != (rounds + 1, n) or not np.isfinite(found.values).all():
+            wrong = f"did not return {rounds + 1} x {n} finite values"
+        elif any(np.shape(column) != (rounds,) for column in (found.lo, found.hi, found.steps)):
+            wrong = f"did not return {rounds} bounds and steps"
+        else:
+            return
+        raise SpecError(f'observe_all of "{self.name}" {wrong}. It may be left out: then rounds are played one by one.')
+
+
+def players(learners: LearnerLike | Iterable[LearnerLike]) -> list[Player]:
+    """One learner, or several; a learner may be a tuple, too."""
+    one = isinstance(learners, str) or any(hasattr(learners, method) for method in NEEDED)
+    several: Iterable[Any] = learners if isinstance(learners, Iterable) and not one else [learners]
+    return [Player.of(learner) for learner in several]
+
+
+def _name(learner: Any) -> str:
+    name = getattr(learner, "name", type(learner).__name__)
+    if not isinstance(name, str) or not name.strip():
+        raise SpecError(
+            f"a learner of the class {type(learner).__name__} has the name {name!r}. Give it a word as its name, or "
+            "none: then it has that of its class."
+        )
+    return name
+
+
+def _require_method(learner: Any, name: str, method: str, arguments: tuple[str, ...]) -> None:
+    """Raise unless it can be called with these arguments."""
+    found = getattr(learner, method)
+    call = f"{method}({', '.join(arguments)})"
+    if not callable(found):
+        raise _lacks(name, f"has {_kind(found)} where {call} should be", "the method")
+    try:
+        inspect.signature(found).bind(*arguments)
+    except TypeError as wrong:
+        raise _lacks(name, f"cannot be asked for {call}: {wrong}", "these arguments") from None
+    except ValueError:
+        pass  # it does not tell
+
+
+def _declared(learner: Any, name: str, foresees: bool) -> bool:
+    """Whether it is clairvoyant, in word and deed."""
+    word = getattr(learner, "clairvoyant", False)
+    if not isinstance(word, bool):
+        raise SpecError(f'"{name}" says clairvoyant = {word!r}. Say True if it sees the cost of a round beforehand.')
+    if foresees and not word:
+        raise SpecError(
+            f'"{name}" has a foresee, so it would be shown the cost of a round before it plays it, but it does not '
+            "declare that. Say clairvoyant = True in its class, or leave foresee out."
+        )
+    if word and not foresees:
+        raise SpecError(
+            f'"{name}" declares itself clairvoyant, but has no foresee(lmdp, state, c_t) that says what it plays once '
+            "it sees c_t. Give it one, or leave the word out."
+        )
+    return word
+
+
+def _knows_stretches(learner: Any) -> bool:
+    """Whether it has an ``observe_all``, and no ``observe`` of a subclass, of which that would know nothing."""
+    homes = (vars(home) for home in type(learner).__mro__)
+    return "observe_all" in next((names for names in homes if "observe_all" in names or "observe" in names), ())
+
+
+def _lacks(name: str, fault: str, needs: str) -> SpecError:
+    return SpecError(f'the learner "{name}" {fault}. Give it {needs}; docs/extend.md shows one.')
+
+
+def _kind(value: Any) -> str:
+    kind = type(value).__name__
+    return "None" if value is None else f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
