@@ -100,10 +100,13 @@ $(LOWEST)/.installed: pyproject.toml tests/floors.py
 	@"$(OLDEST)" -m venv --clear $(LOWEST)
 	@$(LOWEST)/bin/python tests/floors.py > $(LOWEST)/floors.txt
 	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[all]' -c $(LOWEST)/floors.txt
-	@touch $@
+	@pwd -P > $@
 
 # The stamp holds the folder it was made in. A clone that was moved or copied together with its .venv would
 # run the code of the old place: install again.
 ifneq ($(shell cat $(VENV)/.installed 2>/dev/null),$(shell pwd -P))
 .PHONY: $(VENV)/.installed $(VENV)/.developing
+endif
+ifneq ($(shell cat $(LOWEST)/.installed 2>/dev/null),$(shell pwd -P))
+.PHONY: $(LOWEST)/.installed
 endif

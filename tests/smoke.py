@@ -26,7 +26,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PROGRAM = str(Path(sys.executable).with_name("lsmdp"))
-SECONDS = 600.0  # for one command: a first use compiles for most of a minute, on a busy machine for several
+SECONDS = 1_800.0  # for one command, so that one that hangs is found: the longest takes a minute, on a busy machine ten
 
 
 @dataclass(frozen=True)
