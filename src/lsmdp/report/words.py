@@ -170,7 +170,7 @@ def curve_note(every_round: bool, found: Certificates | None, bounds: Sequence[A
         )
     if found is not None and len(bounds) < 3:
         L = found.game.constants.L
-        known = f"L is at most {L:.3g}" if math.isfinite(L) else "no finite L is known here"
+        known = f"L is at most {figure(L, 3)}" if math.isfinite(L) else "no finite L is known here"
         said += f"Bounds with worst-case constants are left out where they are infinite or far off ({known}). "
     return said + "Hover for exact values."
 
