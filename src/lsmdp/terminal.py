@@ -77,7 +77,7 @@ def run_report(spec: Spec, summary: Mapping[str, Any]) -> Group:
         parts += _paid_and_regret(units["learners"], summary["rounds"])
     bounds = {name: one.get("regret_at_most_by_mixing_sum", {}) for name, one in summary["learners"].items()}
     if all(bounds.values()):
-        parts.append(Text("regret against every policy with mixing sum m, at most", "bold"))
+        parts.append(Text("regret against all policies with mixing sum up to m, at most", "bold"))
         parts.append(_figures({name: {f"m = {m}": bound for m, bound in row.items()} for name, row in bounds.items()}))
     return Group(*parts, *(Text(note) for note in summary.get("notes", ())))
 

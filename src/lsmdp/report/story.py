@@ -141,8 +141,8 @@ def lede(learners: list[dict[str, Any]], summary: dict[str, Any]) -> str:
     if telling:
         m, bound = list(telling.items())[-1]
         said.append(
-            f"What is guaranteed: no stationary policy that forgets its start in time (mixing sum at most {m}) would "
-            f"have paid more than {max(bound, 0.0):,.4g} less."
+            f"What is guaranteed: no stationary policy with mixing sum at most {m} (so many rounds, in all, its law is "
+            f"away from equilibrium) would have paid more than {max(bound, 0.0):,.4g} less."
         )
     else:
         low, _ = summary["average_cost_bounds"]
