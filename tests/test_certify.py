@@ -47,11 +47,46 @@ def test_json_has_every_certificate_the_constants_and_the_bounds_of_the_run(run:
     assert found["constants"]["L"]["how"] == "1 / (1 - alpha)"
     assert {one["learner"] for one in found["a_posteriori"]} == {"exact ftl", "ftl", "track"}
     for one in found["a_posteriori"]:
-        assert one["excess"] <= one["means"]["bound"] <= one["spans"]["bound"]
+        assert one["excess"] <= one["means"]["bound"] <= one["curvature"]["bound"] <= one["spans"]["bound"]
     printed = [one for one in found["certificates"] if one["label"] == "eq:lpidiff" and one["reading"] == "printed"]
     assert printed[0]["holds"] is False
     tracked = [one for one in found["certificates"] if one["label"] == "new:tracking"]
     assert [one["about"] for one in tracked] == ["track"]
+
+
+def test_what_says_nothing_is_told_apart(run: Run) -> None:
+    """On a ring of 12 states L is about 3e14 from P alone: bounds with it hold, and no headline boasts of them."""
+    arguments = ("certify", "ring:12", "--costs", "switching:10", "--rounds", "60", "--quiet")
+    found = json.loads(run(*arguments, "--json").stdout)
+    ours = [one for one in found["certificates"] if one["reading"] != "printed" and one["kind"] != "assumption"]
+    known = [one for one in ours if one["holds"] is not None]
+    empty = [one for one in known if one["vacuous"]]
+    labels = {one["label"] for one in empty}
+    assert {"lem:change", "lem:c_to_v", "lem:ideal", "thm:main", "eq:fullbound", "new:ksteps", "new:L2"} <= labels
+    assert not {"new:I2", "new:posteriori", "new:L2/5", "eq:span", "new:inexact"} & labels
+    for one in empty:
+        assert one["holds"] is True
+        assert one["right"] == "infinite" or one["right"] + one["tolerance"] >= one["trivial"]
+        assert one["says_something_in"] == 0
+    told = len(known) - len(empty)
+    headline = f"{told} of {len(known)} corrected and new statements hold and say something; {len(empty)} hold and say "
+    assert found["headline"] == headline + "nothing here; 0 fail"
+    table = run(*arguments).stdout
+    assert " ".join(table.split()).count(headline) == 1
+    line = next(line for line in table.splitlines() if line.split()[:1] == ["new:ksteps"])
+    assert "says nothing" in line
+    # the squares beside the cubes, and what is known anyway
+    assert found["a_priori"]["new:L2"] < 1e-10 * found["a_priori"]["new:ksteps"]
+    assert found["a_priori"]["new:log"] is None
+    assert "no regret exceeds T (B + C)" in " ".join(table.split())
+
+
+def test_a_bound_that_says_something() -> None:
+    """Two states that mix in one step: after 3,000 rounds the theorems exclude something, and are not called empty."""
+    found = lsmdp.certify(lsmdp.rank_one([0.5, 0.5]), np.random.default_rng(0).random((3000, 2)), search=False)
+    for label in ("new:log", "new:ksteps", "new:L2", "lem:ideal", "lem:change", "eq:mu_to_p"):
+        assert not found[label][-1].vacuous, label
+    assert found.theorems()["new:L2"] == found.theorems()["new:ksteps"]  # L = 1 < 2: the older terms
 
 
 def test_a_run_folder_is_replayed_and_certified(run: Run, tmp_path: Path) -> None:

@@ -513,7 +513,7 @@ def test_no_term_of_the_guarantee_can_be_dropped() -> None:
 def test_the_printed_bounds() -> None:
     bound = Guarantee(excess=2.0, start=0.5, phase_span=1.5)
     assert [bound.against(m) for m in (1, 10, 100)] == [4.0, 17.5, 152.5]
-    assert str(bound).endswith("with mixing sum m: at most 4 (m = 1), 17.5 (m = 10), 152.5 (m = 100)")
+    assert str(bound).endswith("with mixing sum up to m: at most 4 (m = 1), 17.5 (m = 10), 152.5 (m = 100)")
     for m in (-1.0, float("nan")):
         with pytest.raises(SpecError, match="cannot be negative"):
             bound.against(m)

@@ -139,7 +139,7 @@ class TestPlay:
             "ring:5 against iid: 2,000 rounds from state 0",
             "regret vs leader",
             "idealised regret",
-            "regret against every policy with mixing sum m, at most",
+            "regret against all policies with mixing sum up to m, at most",
             "runs/ring-5-iid",
         ):
             assert part in words

@@ -22,6 +22,7 @@ from lsmdp import (
     play,
     solve,
 )
+from lsmdp.regret import mixing_sum
 
 SWAP = np.array([[0.0, 1.0], [1.0, 0.0]])
 
@@ -81,9 +82,38 @@ def test_the_counterexample() -> None:
     assert f"{result['ftl'].leader:.2f}" == "-1.14"
     assert f"{swap:.2f}" == "1783.37"
     assert f"{result['ftl'].tally.loss - swap:.2f}" == "714.65"
-    # swapping never mixes: its mixing sum is T/2, and the guarantee for it is true and useless
+    # the mixing sum of always swapping is T/2: the guarantee for it is true, and says little
     assert result["ftl"].guarantee[100.0] < 714.65
     assert result["ftl"].guarantee[1.0] + (2500 - 1) * 1.0 >= 714.65
+
+
+def test_policies_that_mix_are_no_better_bounded_than_those_that_do_not() -> None:
+    """Always swap but once in a million: it mixes, and follow the leader regrets it all the same; m is in the bound."""
+    lmdp, T, lazy = LMDP([[0.3, 0.7], [0.7, 0.3]]), 5000, 1e-6
+    costs, start = np.tile(SWAP, (T // 2, 1)), np.array([1.0, 0.0])
+    result = play(lmdp, FollowTheLeader(), costs, start=0).regret()["ftl"]
+    nearly = np.array([[lazy, 1.0 - lazy], [1.0 - lazy, lazy]])
+    regret = result.tally.loss - pays(lmdp, nearly, costs, start)
+    assert f"{regret:.0f}" == "702"
+    m = mixing_sum(nearly, start, T)  # it does mix: its law is (1 - 2e-6)^(t-1)/2 away from equilibrium
+    assert m == pytest.approx((1.0 - (1.0 - 2.0 * lazy) ** T) / (4.0 * lazy), rel=1e-9)
+    assert 2400 < m < T / 2
+    bounds = result.guarantee
+    phase = (bounds[10.0] - bounds[1.0]) / 9.0
+    assert bounds[100.0] < regret <= bounds[1.0] + (m - 1.0) * phase
+    # the closer to always swapping, the larger the regret: no bound for all that mix, short of one for swap itself
+    closer = np.array([[lazy / 1e3, 1.0 - lazy / 1e3], [1.0 - lazy / 1e3, lazy / 1e3]])
+    assert regret + 12.0 < result.tally.loss - pays(lmdp, closer, costs, start) < 714.65
+
+
+def test_from_the_uniform_law_there_is_nothing_to_be_in_step_with() -> None:
+    """The counterexample needs its start: where both states are as likely, who swaps pays half the costs."""
+    lmdp, T = LMDP([[0.3, 0.7], [0.7, 0.3]]), 5000
+    costs, start = np.tile(SWAP, (T // 2, 1)), np.array([0.5, 0.5])
+    loss = play(lmdp, FollowTheLeader(), costs, start=start).learners["ftl"].loss
+    swap = pays(lmdp, np.array([[0.0, 1.0], [1.0, 0.0]]), costs, start)
+    assert swap == pytest.approx(T * (0.5 - np.log(0.7)), rel=1e-12)
+    assert loss - swap < -1700.0
 
 
 def test_a_bracket_is_given_on_request_with_a_warning_where_costs_are_in_phase() -> None:

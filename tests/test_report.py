@@ -80,7 +80,7 @@ def test_the_page_of_a_grid_works_in_a_browser(grid_page: Path, width: int) -> N
     assert sorted(seen["up"]) == sorted(seen["down"])
     assert seen["up"] != seen["down"]
     assert any("paid the least" in heading for heading in seen["headings"])
-    assert any("corrected statements that say something here hold" in heading for heading in seen["headings"])
+    assert any("corrected and new statements hold and say something" in heading for heading in seen["headings"])
 
 
 def test_a_graph_without_coordinates_is_laid_out(tmp_path: Path) -> None:

@@ -120,6 +120,14 @@ def mean(law: Floats, f: Floats) -> float:
     return float(np.add.reduce(law * f))
 
 
+def running_sum(x: Floats) -> Floats:
+    """x[0], x[0] + x[1], ..., each rounded about once: what each addition loses is added up beside it (Neumaier)."""
+    total = np.cumsum(x)
+    before = np.concatenate([[0.0], total[:-1]])
+    added = total - before
+    return np.asarray(total + np.cumsum((before - (total - added)) + (x - added)))
+
+
 def row_sums(weights: CSR) -> Floats:
     """Sum of each row; inf where it is beyond the largest float."""
     with np.errstate(over="ignore"):

@@ -108,10 +108,11 @@ def cost_of(pi: Floats, P: Floats, c: Floats) -> float:
 
 
 class Walk:
-    """What a learner plays and where it is: v_t, Q_t, p_t and the expected losses."""
+    """What a learner plays and where it is: v_t, Q_t, p_t and the expected losses; what it would play next."""
 
-    def __init__(self, P: Floats, start: Floats, costs: Floats, values: list[Floats]) -> None:
+    def __init__(self, P: Floats, start: Floats, costs: Floats, values: list[Floats], last: Floats) -> None:
         self.v, self.Q, self.p, self.loss = values, [policy_of(P, v) for v in values], [start], []
+        self.last = last
         for Q, c_t in zip(self.Q, costs, strict=True):
             p = self.p[-1]
             self.loss.append(float(p @ (c_t + kl(Q, P))))
@@ -135,7 +136,7 @@ class Straight:
         self.gap = np.array([span(bellman(self.P, c, v) - v) for c, v in zip(self.c, self.v, strict=True)])
         self.Lambda = np.array([sensitivity(Q, mu) for Q, mu in zip(self.Q, self.mu, strict=True)])
         self.start = np.eye(self.n)[game.start]
-        self.ftl = Walk(self.P, self.start, self.costs, self.v[:-1])
+        self.ftl = Walk(self.P, self.start, self.costs, self.v[:-1], self.v[-1])
 
     def walk(self, learner: Learner, lmdp: object) -> Walk:
         """Another learner, asked round by round."""
@@ -143,7 +144,7 @@ class Straight:
         for c_t in self.costs:
             values.append(np.array(learner.policy(lmdp, state).v))
             state = learner.observe(lmdp, state, c_t)
-        return Walk(self.P, self.start, self.costs, values)
+        return Walk(self.P, self.start, self.costs, values, np.array(learner.policy(lmdp, state).v))
 
     def fixed(self, Q: Floats) -> tuple[float, list[Floats]]:
         """L_T(Q) and the laws of the state."""

@@ -3,161 +3,19 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 
 import lsmdp
 from lsmdp.learners import TrackTheLeader
-from lsmdp.theory import STATEMENTS
+from lsmdp.theory import STATEMENTS, constants_for
 
 from .games import Case, Floats, cases, certificate, few, random_game
-from .straight import FORMULA, Walk, close, cost_of, kl, policy_of, sensitivity, span, stationary, straight, walks
-from .test_regrets import ideal, rivals, sums
-
-
-def weighted(case: Case) -> float:
-    """How far two sums over all rounds may be apart, where round t may count t times and a few terms are added."""
-    return 4.0 * straight(case).error(case.record) * case.rounds**2
-
-
-def idealised(case: Case) -> float:
-    """Rbar_T by its definition."""
-    one = straight(case)
-    return ideal(one) - case.rounds * one.average[-1]
-
-
-def excess(case: Case, walk: Walk) -> float:
-    """R' by its definition."""
-    return sum(walk.loss) - case.rounds * straight(case).average[-1]
-
-
-def gain(case: Case, walk: Walk) -> float:
-    """sum t (p_t - mu*_t).Delta_t."""
-    one = straight(case)
-    return sum(
-        t * float((walk.p[t - 1] - one.mu[t - 1]) @ (one.c[t] - one.c[t - 1])) for t in range(1, case.rounds + 1)
-    )
-
-
-def apart(case: Case, walk: Walk) -> float:
-    """sum p_t.KL(Q_t||Q*_t)."""
-    return sum(float(p @ kl(Q, best)) for p, Q, best in zip(walk.p, walk.Q, straight(case).Q, strict=False))
-
-
-def steps(values: list[Floats]) -> list[tuple[Floats, Floats]]:
-    return list(pairwise(values))
-
-
-@few
-@given(case=cases)
-def test_new_identity(case: Case) -> None:
-    game, one = case.record, straight(case)
-    found = certificate("new:identity", game)
-    assert found.holds
-    close(found.left[-1], idealised(case), weighted(case))
-    by_identity = sum(
-        t * float(mu @ kl(Q, after)) for t, (mu, (Q, after)) in enumerate(zip(one.mu, steps(one.Q), strict=False), 1)
-    )
-    close(found.right[-1], by_identity, weighted(case))
-
-
-@few
-@given(case=cases)
-def test_new_price(case: Case) -> None:
-    game, one = case.record, straight(case)
-    found = certificate("new:price", game)
-    assert found.holds
-    for t, (c_t, (Q, after)) in enumerate(zip(one.costs, steps(one.Q), strict=True), 1):
-        left = cost_of(one.pi[t - 1], one.P, c_t) - cost_of(one.pi[t], one.P, c_t)
-        close(found.left[t - 1], left, weighted(case))
-        right = t * one.mu[t - 1] @ kl(Q, after) + (t - 1) * one.mu[t] @ kl(after, Q)
-        close(found.right[t - 1], right, weighted(case))
-
-
-@few
-@given(case=cases)
-def test_new_mirror(case: Case) -> None:
-    """Other measures do no better in the objective of the mirror step."""
-    game, one = case.record, straight(case)
-    found = certificate("new:mirror", game)
-    assert found.holds
-    rng = np.random.default_rng(case.seed)
-    for t, c_t in enumerate(one.costs, 1):
-        Q_t = one.Q[t - 1]
-
-        def objective(Q: Floats, t: int = t, c_t: Floats = c_t, Q_t: Floats = Q_t) -> float:
-            mu = stationary(Q)
-            return cost_of(mu[:, None] * Q, one.P, c_t) + (t - 1) * float(mu @ kl(Q, Q_t))
-
-        close(found.left[t - 1], objective(one.Q[t]), weighted(case))
-        close(found.right[t - 1], objective(one.Q[t]), weighted(case))
-        for bump in (0.01, 1.0):
-            other = policy_of(one.P, one.v[t] + bump * rng.standard_normal(case.states))
-            assert objective(other) >= found.right[t - 1] - weighted(case)
-
-
-@few
-@given(case=cases)
-def test_new_I1(case: Case) -> None:
-    one = straight(case)
-    for seat, walk in zip(case.seats, walks(case), strict=True):
-        found = certificate("new:I1", case.record, seat)
-        assert found.holds, seat.name
-        close(found.left[-1], excess(case, walk), weighted(case))
-        rest = 0.0
-        for t, (p, after) in enumerate(steps(walk.p)):
-            v = walk.v[t]
-            r = one.c[t] - np.log(one.P @ np.exp(v.min() - v)) + v.min() - v
-            rest += float(p @ r) - one.average[t] + float((p - after) @ v)
-        close(found.right[-1], idealised(case) + gain(case, walk) + rest, weighted(case))
-
-
-@few
-@given(case=cases)
-def test_new_I2(case: Case) -> None:
-    one = straight(case)
-    for seat, walk in zip(case.seats, walks(case), strict=True):
-        found = certificate("new:I2", case.record, seat)
-        assert found.holds, seat.name
-        close(found.left[-1], excess(case, walk), weighted(case))
-        boundary = sum(float((p - after) @ v) for (p, after), v in zip(steps(walk.p), one.v, strict=False))
-        right = idealised(case) + gain(case, walk) + boundary + apart(case, walk)
-        close(found.right[-1], right, weighted(case))
-
-
-@few
-@given(case=cases)
-def test_new_I3(case: Case) -> None:
-    one = straight(case)
-    for seat, walk in zip(case.seats, walks(case), strict=True):
-        found = certificate("new:I3", case.record, seat)
-        assert found.holds, seat.name
-        left, right = -case.rounds * one.average[-1], 0.0
-        for t, (Q, c_t) in enumerate(zip(walk.Q, one.costs, strict=True), 1):
-            mu = stationary(Q)
-            left += cost_of(mu[:, None] * Q, one.P, c_t)
-            right += t * float(mu @ kl(Q, one.Q[t])) - (t - 1) * float(mu @ kl(Q, one.Q[t - 1]))
-        close(found.left[-1], left, weighted(case))
-        close(found.right[-1], right, weighted(case))
-
-
-@few
-@given(case=cases)
-def test_new_I4(case: Case) -> None:
-    game, one = case.record, straight(case)
-    found = certificate("new:I4", game)
-    assert found.holds
-    B = game.constants.B
-    policies = {"leader": one.Q[-1], "passive": one.P, **case.game.rivals}
-    for k, Q in enumerate(policies.values()):
-        loss, laws = one.fixed(Q)
-        close(found.left[k], loss, weighted(case) * (1.0 + B))
-        right = case.rounds * one.average[-1] + float((laws[0] - laws[-1]) @ one.v[-1])
-        for p, c_t in zip(laws, one.costs, strict=False):
-            right += float(p @ (c_t - one.c[-1])) + float(p @ kl(Q, one.Q[-1]))
-        close(found.right[k], right, weighted(case) * (1.0 + B))
+from .straight import FORMULA, Walk, bellman, close, sensitivity, span, stationary, straight, walks
+from .test_identities import apart, excess, idealised, steps, weighted
+from .test_regrets import rivals, sums
 
 
 def excess_bound(C: float, L: float, T: int, extra: float = 0.0) -> float:
@@ -305,6 +163,66 @@ def test_new_tracking(case: Case) -> None:
         extra = C * met.L * (C * met.L + 2.0) * met.series(N)
         np.testing.assert_allclose(found.right, excess_bound(C, met.L, case.rounds, extra), rtol=10.0 * FORMULA)
         assert met.series(N) <= met.L - 1.0
+
+
+@few
+@given(case=cases)
+def test_new_lemmaA(case: Case) -> None:
+    """The spans that tracking meets, and a bound from P alone: the formula with all n and j that may do."""
+    game, one = case.record, straight(case)
+    C, H = game.constants.cost_range, int(game.constants.primitivity_index)
+    B = -math.log(one.P[one.P > 0.0].min())
+    for seat, walk in zip(case.seats, walks(case), strict=True):
+        if not isinstance(seat.learner, TrackTheLeader):
+            continue
+        found = certificate("new:lemmaA", game, seat)
+        assert found.holds, seat.name
+        widest = [max(span(v), span(bellman(one.P, c, v))) for v, c in zip(walk.v, one.c[1:], strict=True)]
+        assert (found.left >= np.array(widest) - one.error(game)).all()
+        if seat.learner.averaged and H > 1:
+            tried = [
+                (1.5 * n * C + j * B) / (math.comb(n, j - n) / 2.0**n) + 1.5 * n * C
+                for n in range(1, 2 * H + 1)
+                for j in range(max(H, n), 2 * n + 1)
+            ]
+            assert min(tried) <= found.right[0] * (1.0 + FORMULA)
+            assert any(abs(found.right[0] - one) <= FORMULA * one for one in tried)
+
+
+def averaged(P: Floats, c: Floats, v: Floats) -> Floats:
+    return (bellman(P, c, v) + bellman(P, c, bellman(P, c, v))) / 2
+
+
+@pytest.mark.parametrize("loop", [1.0, 0.05, 1e-4])
+@pytest.mark.parametrize("states", [2, 3, 5])
+def test_averaged_steps_on_a_sparse_graph(states: int, loop: float) -> None:
+    """The step of the proof, from any start and with costs chosen to spread v, on a cycle with one loop: H = 2n - 2."""
+    P = np.roll(np.eye(states), 1, axis=1)
+    P[0] = P[0] / (1.0 + loop) + np.eye(states)[0] * loop / (1.0 + loop)
+    found = constants_for(lsmdp.LMDP(P))
+    H, B, C = int(found.primitivity_index), -math.log(P[P > 0.0].min()), 1.0
+    assert 2 * states - 2 == H
+    rng, nearest = np.random.default_rng(states), 0.0
+    one = np.eye(states)
+    for start in (np.zeros(states), *(400.0 * one), *(400.0 * (1.0 - one))):
+        v = start
+        spans = [span(v)]
+        for _ in range(40):
+            tried = [(v >= v.max()).astype(float), *(rng.random((4, states)) < 0.5).astype(float)]
+            v = max((averaged(P, c, v) for c in tried), key=span)
+            spans.append(span(v))
+        for n in range((H + 1) // 2, H + 1):
+            for j in range(max(n, H), 2 * n + 1):
+                q = math.comb(n, j - n) / 2.0**n
+                for before, after in zip(spans, spans[n:], strict=False):
+                    bound = 1.5 * n * C + j * B + (1.0 - q) * before
+                    assert after <= bound + FORMULA * (1.0 + before)
+                    nearest = max(nearest, after / bound)
+        if not start.any():
+            assert max(spans) <= found.S_averaged
+    assert nearest > 0.25
+    # the power of two that a path without double steps would give is far above
+    assert states < 5 or found.S_averaged < (2**H * (1.5 * H * C + B) + 1.5 * H * C) / 4
 
 
 @few

@@ -55,9 +55,9 @@ def test_regrets_of_the_two_state_game(T: int) -> None:
 
 @few
 @given(T=st.integers(1, 400))
-def test_new_lower(T: int) -> None:
+def test_new_lower_coin(T: int) -> None:
     """The bound is below what the best learner suffers, which is below what follow the leader suffers."""
-    found = STATEMENTS["new:lower"].check(T)
+    found = STATEMENTS["new:lower_coin"].check(T)
     assert found.holds
     assert found.left.size == T
     slope = math.e / (12.0 * (1.0 + math.e) ** 2)
@@ -69,8 +69,8 @@ def test_new_lower(T: int) -> None:
     assert (found.right <= ftl_regret(T) + FORMULA * T).all()
 
 
-def test_new_lower_at_its_own_horizon() -> None:
-    assert STATEMENTS["new:lower"].check().holds
+def test_the_coin_at_its_own_horizon() -> None:
+    assert STATEMENTS["new:lower_coin"].check().holds
 
 
 @few

@@ -182,6 +182,67 @@ def test_infinity() -> None:
     assert at_most("a", "new", [1.0, 2.0], [np.inf, 1.0]).tightest == 1
 
 
+# To hold and to say something.
+
+
+def test_a_bound_above_the_trivial_one_says_nothing() -> None:
+    found = at_most("lem:change", "corrected", 0.5, 1e14, trivial=2.0)
+    assert found.holds
+    assert found.vacuous
+    assert not found.failed
+    assert found.to_dict()["vacuous"] is True
+    assert found.to_dict()["trivial"] == 2.0
+    assert str(found).endswith("holds and says nothing")
+    assert not at_most("lem:change", "corrected", 0.5, 1.9, trivial=2.0).vacuous
+    assert at_most("lem:change", "corrected", 0.5, 1.9, tolerance=0.1, trivial=2.0).vacuous  # with what is let off
+    assert at_most("lem:change", "corrected", 0.5, np.inf).vacuous  # whatever is known otherwise
+    assert at_most("lem:change", "corrected", 3.0, 2.5, trivial=2.0).failed  # to fail is never to say nothing
+
+
+def test_one_entry_that_says_something_will_do() -> None:
+    """It is the one that is shown, even where another is nearer to its bound."""
+    found = at_most("lem:change", "corrected", [1.9, 0.1], [2.0, 0.5], trivial=2.0, rounds=np.arange(1, 3))
+    assert not found.vacuous
+    assert found.says == 1
+    assert found.to_dict()["says_something_in"] == 1
+    assert found.where == "round 2"
+    assert at_most("lem:change", "corrected", [9.0, 0.1], [2.0, 0.5], trivial=2.0).tightest == 0  # it fails there
+
+
+def test_an_identity_says_nothing_if_it_lets_anything_off() -> None:
+    assert equal("eq:optQ", "corrected", 1.0, 1.5, tolerance=3.0, trivial=2.0).vacuous
+    assert not equal("eq:optQ", "corrected", 1.0, 1.5, tolerance=1.0, trivial=2.0).vacuous
+    assert equal("eq:optQ", "corrected", 1.0, 1.0, tolerance=np.inf).vacuous
+
+
+def test_an_assumption_is_what_it_is() -> None:
+    assert not at_most("ass:irred", "corrected", 1.0, 1.0, kind="assumption").vacuous
+
+
+# What bounds the left side in any case is not known of the span of a single v, of the order of two constants, and of a
+# variance that has no name otherwise; new:span and lem:vbound bound the first themselves.
+NOTHING_IS_TRIVIAL = {"new:span", "lem:vbound", "lem:c_to_v/2", "new:corB"}
+
+
+def test_every_statement_declares_what_is_trivial() -> None:
+    game = random_game(2, "dense").record(lsmdp.TrackTheLeader())
+    for reading in (None, "printed"):
+        for one in checked(game, reading):
+            if one.kind != "assumption" and one.holds is not None:
+                assert np.isfinite(one.trivial) == (one.label not in NOTHING_IS_TRIVIAL), one.label
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_is_trivial_is_true(family: str) -> None:
+    """The left sides of all bounds stay below what they are said to stay below in any case."""
+    for seed in range(4):
+        game = random_game(seed, family).record(lsmdp.TrackTheLeader(), lsmdp.WindowLeader(2), lsmdp.Passive())
+        for reading in (None, "printed"):
+            for one in checked(game, reading):
+                if one.kind == "bound" and one.holds is not None:
+                    assert one.figures[0] <= one.trivial * (1.0 + 1e-12) + 1e-9, one
+
+
 def test_left_out() -> None:
     found = left_out("new:log", "new", "for a reason", about="somebody")
     assert found.holds is None

@@ -25,6 +25,7 @@ LEAST = {
     "lem:price/2": 0.8,
     "lem:trueloss/2": 0.8,
     "new:sensitivity": 0.8,
+    "new:L2/6": 0.5,
 }
 ONE_STEP = ("new:log", "lem:c_to_v/2", "lem:price/2")  # they say nothing where a(Q) = 1
 DENSE = tuple(family for family in FAMILIES if family != "sparse")

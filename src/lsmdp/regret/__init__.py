@@ -2,7 +2,7 @@
 
 - :mod:`~lsmdp.regret.comparators`: the exact cost of any fixed policy;
 - :mod:`~lsmdp.regret.bracket`: bounds on the cost of the best stationary policy;
-- :mod:`~lsmdp.regret.guarantee`: a bound on the regret against every policy that mixes;
+- :mod:`~lsmdp.regret.guarantee`: a bound on the regret against all policies with mixing sum at most m;
 - :mod:`~lsmdp.regret.summary`: all of it for a run.
 """
 

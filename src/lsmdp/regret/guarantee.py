@@ -1,4 +1,4 @@
-"""A bound on the regret against every stationary policy at once, from what was seen: no constants, no bracket.
+"""A bound on the regret against all stationary policies with mixing sum at most m, from what was seen alone.
 
 Let c_bar be the mean of c_1..c_T and tau the temperature. For ANY v let r = Bv - v, with (Bv)(x) = c_bar(x) - tau log
 sum_y P(x,y) e^{-v(y)/tau}. Let Q be a stationary policy with the laws p_{t+1} = p_t Q from the same start p_1, and mu_Q
@@ -22,8 +22,12 @@ times a function is at most half its l1 norm times the span of the function, so 
 
 No step asks v to be exact. For the leader's v*, r is the constant lambda and [loss - T min r] is R' = loss - T lambda;
 for an inexact v, min r <= lambda is the certified lower bound of a solve, and that is all that changes: it adds at
-most T gap. The last sum is the *phase gain*, what Q wins by being in step with the costs. mu_Q may be any law that does
-not depend on t, and for a policy with a(Q) <= rho the mixing sum is at most 1/(1 - rho).
+most T gap. mu_Q may be any law that does not depend on t, and for a policy with a(Q) <= rho the mixing sum is at most
+1/(1 - rho).
+
+The last sum is the *phase term*: a cost of Q, negative where Q is in step with the costs. So m stands in the bound, and
+the bound must grow with it: policies that mix are dense among all policies and L_T is continuous, so a bound for all
+that mix at once would be one for those that never do (always swap, in docs/regret.md).
 
 *In one pass.* max_t span(c_t - c_bar) would need c_bar first. From running extremes of each state's cost,
 
@@ -106,7 +110,7 @@ class CostRange(NamedTuple):
 
 @dataclass(frozen=True)
 class Guarantee:
-    """Against every stationary policy with mixing sum m the regret is at most excess + start + m * phase_span.
+    """Against all stationary policies with mixing sum at most m the regret is at most excess + start + m * phase_span.
 
     ``excess`` is R' = loss - T lambda with the certified lower bound of lambda, ``start`` is max v - p_1.v, and
     ``phase_span`` bounds max_t span(c_t - c_bar).
@@ -124,7 +128,7 @@ class Guarantee:
 
     def __str__(self) -> str:
         bounds = ", ".join(f"{self.against(m):.6g} (m = {m:g})" for m in SHOWN)
-        return f"regret against every stationary policy with mixing sum m: at most {bounds}"
+        return f"regret against all stationary policies with mixing sum up to m: at most {bounds}"
 
 
 def guarantee(lmdp: LMDP, loss: float, v: Any, p1: Any, seen: CostRange) -> Guarantee:

@@ -7,7 +7,7 @@ number by itself:
 - *idealised*: sum_t f(pi_t; c_t) - T lambda_{T+1}, as if the state were in equilibrium at once. For follow the leader
   it is also sum_t t mu_t.KL(Q_t || Q_{t+1}), round by round and without cancellation (the FTL identity);
 - against the *best stationary policy*: min_Q L_T(Q) is not convex in Q, so it is given as a bracket (bracket.py);
-- against *every policy that mixes*: a bound for all policies with mixing sum m at once (guarantee.py).
+- against *all policies with mixing sum at most m*, at once: a bound that grows with m (guarantee.py).
 
 The regret against the leader is the sum of three terms, as in the proof of thm:main:
 

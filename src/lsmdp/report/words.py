@@ -236,7 +236,7 @@ def effort_finding(gaps: Mapping[str, Floats], costs: tuple[float, float]) -> st
 
 def certificates_title(found: Certificates) -> str:
     """How many of the rows below hold, as they are shown."""
-    said = [_held(found)]
+    said = [("" if found.holds else "A corrected statement FAILS: ") + found.headline]
     if unmet := unmet_assumptions(found):
         said.append(f"{counted(len(unmet), 'assumption is', 'assumptions are')} not met")
     printed = Counter(verdict(found, one) for one in found.certificates if one.reading == "printed")
@@ -246,24 +246,16 @@ def certificates_title(found: Certificates) -> str:
     return "; ".join([*said, f"{wrong:,} {'fails' if wrong == 1 else 'fail'} as the paper prints them"])
 
 
-def _held(found: Certificates) -> str:
-    ours = Counter(verdict(found, one) for one in found.certificates if is_ours(one))
-    if wrong := ours["FAILS"]:
-        return f"{counted(wrong, 'corrected statement FAILS', 'corrected statements FAIL')}"
-    return f"All {counted(ours['holds'], 'corrected statement')} that say something here hold"
-
-
 def certificates_finding(found: Certificates) -> str:
     """What the rows are, and how many of them say nothing."""
     said = [
         "Each line is a statement of the paper, or one that it does not have, with both sides as numbers for this run."
     ]
     ours = Counter(verdict(found, one) for one in found.certificates if is_ours(one))
-    silent, absent = ours["says nothing"], ours["left out"]
-    rest = [f"{silent:,} say{'s' * (silent == 1)} nothing here"] if silent else []
-    rest += [f"{absent:,} {'was' if absent == 1 else 'were'} left out"] if absent else []
-    if rest:
-        said.append(f"Besides the corrected ones that hold, {listed(rest)}.")
+    if ours["says nothing"]:
+        said.append("A statement says nothing here if its right side exceeds what is true anyway.")
+    if absent := ours["left out"]:
+        said.append(f"Of the corrected and new ones, {absent:,} {'was' if absent == 1 else 'were'} left out.")
     if unmet := unmet_assumptions(found):
         said.append(f"{counted(len(unmet), 'assumption is', 'assumptions are')} not met: {listed(unmet)}.")
     return " ".join(said)

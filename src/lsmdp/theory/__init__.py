@@ -6,20 +6,32 @@
 
 - :mod:`~lsmdp.theory.certificate`: a statement as numbers;
 - :mod:`~lsmdp.theory.constants`: alpha, tau, L and the others, as explicit upper bounds;
-- :mod:`~lsmdp.theory.trace`: one game, written down round by round (with rows.py, rivals.py and dense.py);
+- :mod:`~lsmdp.theory.trace`: one game, written down round by round (with moment.py, player.py, rows.py, rivals.py and
+  dense.py);
 - :mod:`~lsmdp.theory.statement`: the register of statements; page.py writes docs/paper.md from it;
 - :mod:`~lsmdp.theory.bellman`, :mod:`~lsmdp.theory.lemmas`, :mod:`~lsmdp.theory.regrets`: the statements of the paper;
-- :mod:`~lsmdp.theory.beyond`, :mod:`~lsmdp.theory.examples`: what the paper does not have;
+- :mod:`~lsmdp.theory.identities`, :mod:`~lsmdp.theory.beyond`, :mod:`~lsmdp.theory.curvature`,
+  :mod:`~lsmdp.theory.choice`, :mod:`~lsmdp.theory.examples`: what it does not have;
 - :mod:`~lsmdp.theory.verdicts`: all of them on one game.
 
 docs/theory.md has the proofs, docs/paper.md the verdicts.
 """
 
-from lsmdp.theory import bellman, beyond, examples, lemmas, regrets  # in the order of the register
+from lsmdp.theory import (  # the register is in the order of their imports
+    bellman,
+    beyond,
+    choice,
+    curvature,
+    examples,
+    identities,
+    lemmas,
+    regrets,
+)
 from lsmdp.theory.certificate import Certificate
 from lsmdp.theory.constants import Constants, constants_for
+from lsmdp.theory.moment import Claim
 from lsmdp.theory.statement import STATEMENTS, Statement
-from lsmdp.theory.trace import Claim, Trace, trace
+from lsmdp.theory.trace import Trace, trace
 from lsmdp.theory.verdicts import Certificates, certify
 
 __all__ = [
@@ -33,8 +45,11 @@ __all__ = [
     "bellman",
     "beyond",
     "certify",
+    "choice",
     "constants_for",
+    "curvature",
     "examples",
+    "identities",
     "lemmas",
     "regrets",
     "trace",

@@ -8,6 +8,7 @@ of the size of v.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +32,16 @@ def _states(game: Trace, numbers: Floats) -> list[str]:
     return [game.lmdp.name_of(int(x)) for x in numbers]
 
 
-def _residual(game: Trace, label: str, reading: Reading, size: Floats, at: Floats, tolerance: Floats) -> Certificate:
-    return equal(label, reading, size, 0.0, tolerance=tolerance, rounds=_leaders(game), places=_states(game, at))
+def _residual(
+    game: Trace, label: str, reading: Reading, size: Floats, at: Floats, tolerance: Floats, trivial: Any
+) -> Certificate:
+    places = _states(game, at)
+    return equal(label, reading, size, 0.0, tolerance=tolerance, trivial=trivial, rounds=_leaders(game), places=places)
+
+
+def _any_equation(game: Trace) -> Floats:
+    """What one Bellman equation is off by in any case, with v and lambda of the right size."""
+    return np.asarray(game.width + game.leader.span_v)
 
 
 @statement(
@@ -80,23 +89,22 @@ def ass_ergod(game: Trace, *, reading: Reading) -> Certificate:
 def eq_bellman_V(game: Trace, *, reading: Reading) -> Certificate:
     """max_x |v + lambda - c - KL(Q||P) - Qv| = 0."""
     rows = game.leader
-    return _residual(game, "eq:bellman_V", reading, rows.bellman, rows.bellman_at, _off(game))
+    return _residual(game, "eq:bellman_V", reading, rows.bellman, rows.bellman_at, _off(game), _any_equation(game))
 
 
 @statement("eq:bellman_Z", "z(x) = e^{lambda - c(x)} (Pz)(x)", "true", "the same, in logarithms")
 def eq_bellman_Z(game: Trace, *, reading: Reading) -> Certificate:
     """max_x |log z - (lambda - c + log Pz)| = 0."""
     rows = game.leader
-    return _residual(game, "eq:bellman_Z", reading, rows.linear, rows.linear_at, _off(game))
+    return _residual(game, "eq:bellman_Z", reading, rows.linear, rows.linear_at, _off(game), _any_equation(game))
 
 
 @statement("eq:statcost", "f(pi;c) = sum pi (c + log pi/(P sum_y pi)), and lambda = f(pi_Q;c)", "true", "the same")
 def eq_statcost(game: Trace, *, reading: Reading) -> Certificate:
     """f(pi_t; c_bar_t) = lambda_t, with f evaluated on the entries of pi_t."""
     rows = game.leader
-    return equal(
-        "eq:statcost", reading, rows.cost_of_measure, rows.average_cost, tolerance=_off(game), rounds=_leaders(game)
-    )
+    left, right, off = rows.cost_of_measure, rows.average_cost, _off(game)
+    return equal("eq:statcost", reading, left, right, tolerance=off, trivial=game.width, rounds=_leaders(game))
 
 
 @statement("eq:statdist", "pi is balanced, sums to 1, and lives on the moves of P", "true", "the same")
@@ -104,7 +112,7 @@ def eq_statdist(game: Trace, *, reading: Reading) -> Certificate:
     """The worst violation of the constraints by pi_t is 0."""
     rows = game.leader
     tolerance = np.full(game.T + 1, game.noise)
-    return _residual(game, "eq:statdist", reading, rows.imbalance, rows.imbalance_at, tolerance)
+    return _residual(game, "eq:statdist", reading, rows.imbalance, rows.imbalance_at, tolerance, 2.0)
 
 
 @statement("eq:optQ", "Q_t(y|x) = P(y|x) z_t(y) / (P z_t)(x)", "true", "the same")
@@ -112,14 +120,14 @@ def eq_optQ(game: Trace, *, reading: Reading) -> Certificate:
     """max |Q_t - P z_t / P z_t| = 0: the policy that is played is that of v_t."""
     rows = game.leader
     tolerance = np.full(game.T + 1, game.noise)
-    return _residual(game, "eq:optQ", reading, rows.formula, rows.formula_at, tolerance)
+    return _residual(game, "eq:optQ", reading, rows.formula, rows.formula_at, tolerance, 1.0)
 
 
 @statement("eq:klform", "Q(y|x) = P(y|x) exp(lambda - c(x) - v(y) + v(x))", "true", "the same")
 def eq_klform(game: Trace, *, reading: Reading) -> Certificate:
     """max |log Q/P - (lambda - c(x) - v(y) + v(x))| = 0."""
     rows = game.leader
-    return _residual(game, "eq:klform", reading, rows.exponential, rows.exponential_at, _off(game))
+    return _residual(game, "eq:klform", reading, rows.exponential, rows.exponential_at, _off(game), _any_equation(game))
 
 
 @statement(
@@ -135,7 +143,7 @@ def app_convexity(game: Trace, *, reading: Reading) -> Certificate:
     left = np.concatenate([steps.pinsker, np.abs(steps.bregman - steps.backward)])
     right = np.concatenate([steps.bregman, np.zeros(game.T)])
     tolerance, rounds = np.tile(game.noise * size, 2), np.tile(game.rounds, 2)
-    return at_most("app:convexity", reading, left, right, tolerance=tolerance, rounds=rounds)
+    return at_most("app:convexity", reading, left, right, tolerance=tolerance, trivial=2.0, rounds=rounds)
 
 
 @statement(
@@ -154,7 +162,9 @@ def app_dual(game: Trace, *, reading: Reading) -> Certificate:
     if not known.any():
         return left_out("app:dual", reading, "pi underflows, and its logarithm with it")
     off = 2.0 * _off(game) + game.noise * game.constants.B
-    return equal("app:dual", reading, size[known], 0.0, tolerance=off[known], rounds=_leaders(game)[known])
+    trivial = _any_equation(game)[known]
+    rounds = _leaders(game)[known]
+    return equal("app:dual", reading, size[known], 0.0, tolerance=off[known], trivial=trivial, rounds=rounds)
 
 
 @statement(
@@ -164,8 +174,10 @@ def collatz_wielandt(game: Trace, *, reading: Reading) -> Certificate:
     """|f(pi_t; c_bar_t) - lambda_t| <= gap_t / 2: the average cost of the policy played lies in its own bounds."""
     rows = game.leader
     off = np.abs(rows.cost_of_measure - rows.average_cost)
-    tolerance = game.noise * rows.size
-    return at_most("new:certificate", reading, off, rows.gap / 2, tolerance=tolerance, rounds=_leaders(game))
+    tolerance, rounds = game.noise * rows.size, _leaders(game)
+    return at_most(
+        "new:certificate", reading, off, rows.gap / 2, tolerance=tolerance, trivial=game.width, rounds=rounds
+    )
 
 
 @statement(

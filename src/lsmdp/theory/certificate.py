@@ -11,6 +11,11 @@ either: then what rests on it says nothing about this model.
 
 ``tolerance`` is what the arithmetic may have added: the certified gaps of the solves, as far as they enter, and a
 bound on rounding. It is derived where the certificate is made, and a nan on either side never holds.
+
+To hold is not much where everything would. Each statement declares its ``trivial`` bound, what is known of the left
+side without it: two laws are never more than 2 apart, a regret never exceeds T (B + C). An entry *says something* if
+the right side and the tolerance together are below that (for an identity: if the tolerance is). A statement that says
+something nowhere is ``vacuous``: it holds, and says nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +50,9 @@ class Certificate:
     kind: Kind = "bound"
     tolerance: float = 0.0
     about: str = ""  # whose game it is, where that matters
-    tightest: int = 0  # the entry that is nearest to failing
+    tightest: int = 0  # the entry that is nearest to failing, of those that say something if it holds
+    trivial: float = np.inf  # what is known of the left side in any case, there
+    says: int = 0  # in how many entries the statement says more than that
 
     @property
     def failed(self) -> bool:
@@ -54,8 +61,8 @@ class Certificate:
 
     @property
     def vacuous(self) -> bool:
-        """Whether it holds only because no bound is known."""
-        return bool(self.holds) and self.kind == "bound" and self.figures[1] == np.inf
+        """Whether it holds and says nothing: in no entry does it exclude what was possible anyway."""
+        return bool(self.holds) and self.kind != "assumption" and not self.says
 
     @property
     def figures(self) -> tuple[float, float]:
@@ -76,9 +83,11 @@ class Certificate:
             "right": _number(right),
             "slack": _number(float(self.slack[self.tightest])) if self.slack.size else None,
             "tolerance": _number(self.tolerance),
+            "trivial": _number(self.trivial),
             "rounds": int(self.left.size),
             "holds": self.holds,
             "vacuous": self.vacuous,
+            "says_something_in": self.says,
             "where": self.where,
         }
 
@@ -86,6 +95,7 @@ class Certificate:
         left, right = self.figures
         sign = "=" if self.kind == "identity" else "<="
         verdict = {True: "holds", False: "DOES NOT HOLD", None: "not looked at"}[self.holds]
+        verdict += " and says nothing" * self.vacuous
         place = f" ({self.where})" if self.where else ""
         return f"{self.label}, {self.reading}: {left:.6g} {sign} {right:.6g}: {verdict}{place}"
 
@@ -97,16 +107,20 @@ def at_most(
     right: Any,
     *,
     tolerance: Any = 0.0,
+    trivial: Any = np.inf,
     rounds: Ints | None = None,
     places: Any = None,
     about: str = "",
     kind: Kind = "bound",
 ) -> Certificate:
-    """left <= right + tolerance, in every entry; ``rounds`` and ``places`` say which round and which state it is."""
+    """left <= right + tolerance, in every entry; ``rounds`` and ``places`` say which round and which state it is.
+
+    ``trivial`` is what bounds the left side in any case.
+    """
     low, high = np.broadcast_arrays(np.atleast_1d(np.float64(left)), np.atleast_1d(np.float64(right)))
     with np.errstate(invalid="ignore"):  # two infinities have no difference, and do not hold
         slack = high - low
-    return _certificate(label, reading, low, high, slack, tolerance, kind, rounds, places, about)
+    return _certificate(label, reading, low, high, slack, tolerance, trivial, kind, rounds, places, about)
 
 
 def equal(
@@ -116,15 +130,16 @@ def equal(
     right: Any,
     *,
     tolerance: Any,
+    trivial: Any = np.inf,
     rounds: Ints | None = None,
     places: Any = None,
     about: str = "",
 ) -> Certificate:
-    """|left - right| <= tolerance, in every entry."""
+    """|left - right| <= tolerance, in every entry; ``trivial`` bounds the difference in any case."""
     low, high = np.broadcast_arrays(np.atleast_1d(np.float64(left)), np.atleast_1d(np.float64(right)))
     with np.errstate(invalid="ignore"):
         slack = -np.abs(low - high)
-    return _certificate(label, reading, low, high, slack, tolerance, "identity", rounds, places, about)
+    return _certificate(label, reading, low, high, slack, tolerance, trivial, "identity", rounds, places, about)
 
 
 def left_out(label: str, reading: Reading, reason: str, *, kind: Kind = "bound", about: str = "") -> Certificate:
@@ -151,14 +166,18 @@ def _certificate(
     right: Floats,
     slack: Floats,
     tolerance: Any,
+    trivial: Any,
     kind: Kind,
     rounds: Ints | None,
     places: Any,
     about: str,
 ) -> Certificate:
     allowed = np.broadcast_to(np.atleast_1d(np.float64(tolerance)), slack.shape)
+    known = np.broadcast_to(np.atleast_1d(np.float64(trivial)), slack.shape)
     spare = np.where(np.isnan(slack), -np.inf, slack + allowed)
-    tightest = int(_strain(left, right, allowed, spare, kind).argmax())
+    says = (allowed if kind == "identity" else right + allowed) < known
+    shown = says | (spare < 0.0) if says.any() else np.ones(says.shape, dtype=bool)
+    tightest = int(np.where(shown, _strain(left, right, allowed, spare, kind), -1.0).argmax())
     where = [] if rounds is None or left.size == 1 else [f"round {int(rounds[tightest]):,}"]
     if places:
         where.append(str(places if isinstance(places, str) else places[tightest]))
@@ -174,6 +193,8 @@ def _certificate(
         tolerance=float(allowed[tightest]),
         about=about,
         tightest=tightest,
+        trivial=float(known[tightest]),
+        says=int(says.sum()),
     )
 
 

@@ -14,12 +14,19 @@ bound, and raises false alarms.
       times:    v(x) - v(y) <= (max c - lambda) E_x[T_y] <= C hitting_time (first passage and Jensen);
       powers:   S <= H C + log max_{x,x',y} P^H(y|x') / P^H(y|x), which also holds for every Bellman iterate from 0.
 
+- S_averaged bounds the span of every iterate of averaged tracking, v <- (Bv + BBv)/2 from 0, and of Bv on the way
+  (new:lemmaA). In n such steps there are n + Binomial(n, 1/2) Bellman steps, so exactly j of them with the chance
+  q = binom(n, j - n) / 2^n, and in j >= H steps one can be wherever v is least:
+
+      span(v_{t+n}) <= 3/2 n C + j B + (1 - q) span(v_t),  so  S_averaged <= (3/2 n C + j B)/q + 3/2 n C.
+
 - alpha bounds a(Q) over all policies Q_v with span v <= S, and over averages of them. The odds of a(Q) are at most
   e^S times those of a(P): alpha = a / (a + (1 - a) e^{-S}).
 - alpha_k bounds a(M_1 ... M_k) over products of such kernels: M_1 ... M_k >= e^{-kS} P^k entrywise, so
   1 - alpha_k >= e^{-kS} (1 - a(P^k)).
 - L bounds sum_{j>=0} a_j, where a_j is the supremum of a(M_1 ... M_j): at most k / (1 - alpha_k) for every k, and
   1 / (1 - alpha) in one step. Also a_j <= alpha_k^{floor(j/k)}.
+- L_set bounds the sensitivity Lambda(Q) over all Q >= e^{-S} P, policies of some v or not: k e^{kS} / (1 - a(P^k)).
 - tau = 1 / log(1/alpha); tau <= 1/(1 - alpha) <= tau + 1.
 
 From P alone L grows like e^{kS}: on a grid it is beyond any number of use, and said to be infinite where it is beyond
@@ -35,6 +42,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
+from scipy.special import gammaln
 
 from lsmdp import chain
 from lsmdp.arrays import CSR, EPS, Floats
@@ -58,6 +66,7 @@ class Constants:
     hitting_time: float
     S: float
     S_iterates: float
+    S_averaged: float
     a: float
     alpha: float
     L_one: float  # 1 / (1 - alpha), where alpha itself may round to 1
@@ -65,6 +74,7 @@ class Constants:
     k: int
     alpha_k: float
     L: float
+    L_set: float
     shared: float  # 1 - a(P), accurate where a(P) is near 1
     exact: bool
     how: dict[str, str] = field(default_factory=dict)
@@ -83,7 +93,20 @@ class Constants:
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, ready for JSON, each with the way it was obtained."""
-        names = ("p_min", "B", "primitivity_index", "hitting_time", "S", "a", "alpha", "tau", "k", "alpha_k", "L")
+        names = [
+            "p_min",
+            "B",
+            "primitivity_index",
+            "hitting_time",
+            "S",
+            "S_averaged",
+            "a",
+            "alpha",
+            "tau",
+            "k",
+            "alpha_k",
+            "L",
+        ]
         found = {
             name: {"at_most": _finite(getattr(self, name)), "how": self.how.get(name, "")}
             for name in names
@@ -108,7 +131,8 @@ def constants_for(lmdp: LMDP, cost_range: float = 1.0, *, exact: bool = True) ->
 def constants_of_run(lmdp: LMDP, known: Constants, span: float) -> Constants:
     """The same for the policies Q_v with span v <= ``span`` only (in units of the temperature).
 
-    The proofs use kernels on segments between value functions of the game, so the largest span that was met will do.
+    The proofs use kernels on segments between value functions of the game, so the largest span that was met will do;
+    but not for new:L2, which is about the optimal policies of all costs on the way.
     """
     finder = _Finder(lmdp, known.cost_range, known.exact)
     k, alpha_k, L, L_one = finder.mixing(span)
@@ -121,6 +145,7 @@ def constants_of_run(lmdp: LMDP, known: Constants, span: float) -> Constants:
         k=k,
         alpha_k=alpha_k,
         L=L,
+        L_set=finder.L_set,
         how=known.how | finder.how | {"S": "the largest span that was met"},
         left_out={name: why for name, why in known.left_out.items() if name != "L"} | finder.left_out,
     )
@@ -131,7 +156,7 @@ class _Finder:
 
     def __init__(self, lmdp: LMDP, C: float, exact: bool) -> None:
         self.lmdp, self.P, self.C, self.exact = lmdp, lmdp.P, C, exact
-        self.a, self.shared = 1.0, 0.0
+        self.a, self.shared, self.L_set = 1.0, 0.0, math.inf
         self.how: dict[str, str] = {}
         self.left_out: dict[str, str] = {}
 
@@ -150,6 +175,7 @@ class _Finder:
             hitting_time=hitting_time,
             S=S,
             S_iterates=S_iterates,
+            S_averaged=self._S_averaged(H, least, S_iterates),
             a=self.a,
             alpha=1.0 - 1.0 / L_one,
             L_one=L_one,
@@ -157,6 +183,7 @@ class _Finder:
             k=k,
             alpha_k=alpha_k,
             L=L,
+            L_set=self.L_set,
             shared=self.shared,
             exact=self.exact,
             how=self.how,
@@ -201,6 +228,17 @@ class _Finder:
         self.how["S"] = way
         return ways[way], powers
 
+    def _S_averaged(self, H: float, least: float, powers: float) -> float:
+        self.how["S_averaged"] = "paths of j moves in n averaged steps, the best n and j that were tried"
+        if not math.isfinite(H):
+            return math.inf
+        n = np.arange((int(H) + 1) // 2, int(H) + 1)
+        n, j = np.tile(n, 2), np.concatenate([np.full(n.size, int(H)), np.maximum(int(H), n + n // 2)])
+        log_q = gammaln(n + 1.0) - gammaln(j - n + 1.0) - gammaln(2.0 * n - j + 1.0) - n * math.log(2.0)
+        with np.errstate(over="ignore"):
+            bounds = (1.5 * n * self.C + j * abs(math.log(least))) * np.exp(-log_q) + 1.5 * n * self.C
+        return min(float(bounds.min()), powers if H == 1.0 else math.inf)
+
     def _by_paths(self) -> float:
         lengths = sparse.csr_array((self.C - np.log(self.P.data), self.P.indices, self.P.indptr), shape=self.P.shape)
         lengths.data[lengths.data == 0.0] = np.finfo(np.float64).tiny  # a sparse zero would be no move at all
@@ -223,6 +261,7 @@ class _Finder:
         self.how["alpha"] = "the odds of a(P) times e^S"
         self.how["tau"] = "1 / log(1/alpha)"
         self.a, self.shared = one_step_distance(self.P, shared), shared
+        self.L_set = _exp(S) / shared if shared > 0.0 else math.inf
         return sensitivity(self.a, shared, S)
 
     def _several_steps(self, S: float, L: float) -> tuple[int, float, float]:
@@ -245,6 +284,7 @@ class _Finder:
             shared = chain.overlap(self.P, k).value or 0.0
             left = math.exp(-k * S) * shared
             L = k / left if left > 0.0 else math.inf
+            self.L_set = min(self.L_set, L)
             if best[2] > L:
                 best = (k, 1.0 - left, L)
                 self.how |= {

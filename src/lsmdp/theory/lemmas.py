@@ -21,6 +21,8 @@ from lsmdp.theory.constants import Constants, mixing_time, sensitivity
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import Trace
 
+NO_LAWS = "the stationary law of each policy would take too long"
+
 
 def all_pairs(game: Trace) -> str:
     """Why what needs all pairs of states was not computed."""
@@ -72,12 +74,19 @@ def lem_vbound_control(game: Trace, *, reading: Reading) -> Certificate:
         if not math.isfinite(H):
             return left_out("lem:vbound/2", reading, game.constants.left_out["primitivity_index"])
         places = _at(game, rows.kl_max_at)
-        return at_most(
-            "lem:vbound/2", reading, rows.kl_max, H + 1.0, tolerance=_value(game), rounds=rounds, places=places
-        )
-    places = _at(game, rows.kl_at)
+        left, right = rows.kl_max, H + 1.0
+    else:
+        places = _at(game, rows.kl_at)
+        left, right = rows.kl, rows.kl_bound
     return at_most(
-        "lem:vbound/2", reading, rows.kl, rows.kl_bound, tolerance=_value(game), rounds=rounds, places=places
+        "lem:vbound/2",
+        reading,
+        left,
+        right,
+        tolerance=_value(game),
+        trivial=game.constants.B,  # no move has a smaller chance than e^-B
+        rounds=rounds,
+        places=places,
     )
 
 
@@ -102,10 +111,12 @@ def lem_mixing(game: Trace, *, reading: Reading) -> Certificate:
     if reading == "printed":
         if not math.isfinite(found.primitivity_index):
             return left_out("lem:mixing", reading, found.left_out["primitivity_index"])
-        right = found.a + (1.0 - found.a) * -math.expm1(-found.primitivity_index - 2.0)
-        return at_most("lem:mixing", reading, game.leader.a[known], right, tolerance=game.noise, rounds=rounds)
-    odds = [1.0 - 1.0 / sensitivity(found.a, found.shared, float(span)) for span in game.leader.span_v[known]]
-    return at_most("lem:mixing", reading, game.leader.a[known], odds, tolerance=game.noise, rounds=rounds)
+        right = np.asarray(found.a + (1.0 - found.a) * -math.expm1(-found.primitivity_index - 2.0))
+    else:
+        spans = game.leader.span_v[known]
+        right = np.array([1.0 - 1.0 / sensitivity(found.a, found.shared, float(span)) for span in spans])
+    left = game.leader.a[known]
+    return at_most("lem:mixing", reading, left, right, tolerance=game.noise, trivial=1.0, rounds=rounds)
 
 
 @statement(
@@ -121,8 +132,15 @@ def lem_c_to_v(game: Trace, *, reading: Reading) -> Certificate:
         right, allowed = times(2.0 * found.tau, steps.change_c_max), times(2.0 * found.tau, game.gaps)
     else:
         right, allowed = times(found.L, steps.change_c), times(found.L, game.gaps)
-    tolerance = allowed + game.noise * (1.0 + _larger_span(game))
-    return at_most("lem:c_to_v", reading, steps.change_v, right, tolerance=tolerance, rounds=game.rounds)
+    tolerance, trivial = allowed + game.noise * (1.0 + _larger_span(game)), both_spans(game)
+    return at_most(
+        "lem:c_to_v", reading, steps.change_v, right, tolerance=tolerance, trivial=trivial, rounds=game.rounds
+    )
+
+
+def both_spans(game: Trace) -> Floats:
+    """span(v_t) + span(v_{t+1}), which the difference of the two never exceeds."""
+    return np.asarray(game.leader.span_v[:-1] + game.leader.span_v[1:])
 
 
 def _larger_span(game: Trace) -> Floats:
@@ -136,11 +154,11 @@ def _larger_span(game: Trace) -> Floats:
     "the same; the first term is span(f - g), the second at most a(M) span(v_f - v_g) for an average M of policies",
 )
 def eq_span(game: Trace, *, reading: Reading) -> Certificate:
-    """For the mean costs of consecutive rounds."""
+    """For the mean costs of consecutive rounds, g and f, with B_f v_f, B_g v_f and B_g v_g evaluated."""
     steps = game.steps
-    tolerance = game.gaps + game.noise * (1.0 + _larger_span(game))
-    right = steps.change_c + steps.change_beyond
-    return at_most("eq:span", reading, steps.change_v, right, tolerance=tolerance, rounds=game.rounds)
+    tolerance = game.gaps + game.noise * (1.0 + _larger_span(game) + game.leader.size.max())
+    right, trivial = steps.by_costs + steps.by_values, both_spans(game)
+    return at_most("eq:span", reading, steps.change_v, right, tolerance=tolerance, trivial=trivial, rounds=game.rounds)
 
 
 @statement(
@@ -174,9 +192,8 @@ def lem_v_to_Q(game: Trace, *, reading: Reading) -> Certificate:
     steps = game.steps
     right = steps.change_v / 2 if reading == "printed" else 2.0 * np.tanh(steps.change_v / 4)
     places = _at(game, steps.change_q_at)
-    return at_most(
-        "lem:v_to_Q", reading, steps.change_q, right, tolerance=game.noise, rounds=game.rounds, places=places
-    )
+    left, off = steps.change_q, game.noise
+    return at_most("lem:v_to_Q", reading, left, right, tolerance=off, trivial=2.0, rounds=game.rounds, places=places)
 
 
 @statement("lem:change", "max_x |Q_t(.|x) - Q_{t+1}(.|x)|_1 <= tau / t", "false", "<= C L / t")
@@ -187,9 +204,8 @@ def lem_change(game: Trace, *, reading: Reading) -> Certificate:
     tolerance = times(found.tau if reading == "printed" else found.L, game.gaps) + game.noise
     places = _at(game, game.steps.change_q_at)
     right = times(constant, 1.0 / game.rounds)
-    return at_most(
-        "lem:change", reading, game.steps.change_q, right, tolerance=tolerance, rounds=game.rounds, places=places
-    )
+    left, rounds = game.steps.change_q, game.rounds
+    return at_most("lem:change", reading, left, right, tolerance=tolerance, trivial=2.0, rounds=rounds, places=places)
 
 
 @statement(
@@ -214,9 +230,8 @@ def lem_price_step(game: Trace, *, reading: Reading) -> Certificate:
     constant = np.array([mixing_time(L) for L in inverse]) if reading == "printed" else inverse
     right = times(constant, game.steps.change_q[known])
     tolerance = game.noise * (1.0 + inverse)  # rows of Q sum to 1 up to rounding, which counts like a change of Q
-    return at_most(
-        "lem:price/2", reading, game.steps.change_mu[known], right, tolerance=tolerance, rounds=game.rounds[known]
-    )
+    left, rounds = game.steps.change_mu[known], game.rounds[known]
+    return at_most("lem:price/2", reading, left, right, tolerance=tolerance, trivial=2.0, rounds=rounds)
 
 
 @statement(
@@ -228,8 +243,10 @@ def lem_price_step(game: Trace, *, reading: Reading) -> Certificate:
 def eq_lpiform(game: Trace, *, reading: Reading) -> Certificate:
     """The idealised loss of a round, by the Bellman equation."""
     steps = game.steps
-    tolerance = _value(game)[:-1] + game.noise * steps.cost
-    return equal("eq:lpiform", reading, steps.ideal, steps.ideal_form, tolerance=tolerance, rounds=game.rounds)
+    tolerance, rounds = _value(game)[:-1] + game.noise * steps.cost, game.rounds
+    return equal(
+        "eq:lpiform", reading, steps.ideal, steps.ideal_form, tolerance=tolerance, trivial=game.width, rounds=rounds
+    )
 
 
 @statement(
@@ -243,7 +260,8 @@ def eq_lpidiff(game: Trace, *, reading: Reading) -> Certificate:
     steps = game.steps
     right = steps.difference_printed if reading == "printed" else steps.difference
     tolerance = _value(game)[:-1] + _value(game)[1:] + game.noise * steps.cost
-    return equal("eq:lpidiff", reading, steps.ideal - steps.ideal_next, right, tolerance=tolerance, rounds=game.rounds)
+    left, rounds = steps.ideal - steps.ideal_next, game.rounds
+    return equal("eq:lpidiff", reading, left, right, tolerance=tolerance, trivial=game.width, rounds=rounds)
 
 
 @statement(
@@ -265,7 +283,8 @@ def eq_mu_to_p(game: Trace, *, reading: Reading) -> Certificate:
         waves = _filtered(found.alpha_k, found.k, t)
         right = 2.0 * found.contraction(game.T) + times(found.cost_range * found.L * found.L, waves)
         tolerance = times(_moved(game) * found.L * found.L, waves) + game.noise
-    return at_most("eq:mu_to_p", reading, game.ftl.rows.distance, right, tolerance=tolerance, rounds=game.rounds)
+    left, rounds = game.ftl.rows.distance, game.rounds
+    return at_most("eq:mu_to_p", reading, left, right, tolerance=tolerance, trivial=2.0, rounds=rounds)
 
 
 def _filtered(decay: float, k: int, t: Floats) -> Floats:
@@ -305,7 +324,8 @@ def eq_pmudiff(game: Trace, *, reading: Reading) -> Certificate:
         mean = (1.0 + np.log(later)) / later * (t > 1.0)
         right = 2.0 * found.contraction(game.T) + times(found.cost_range * cube(found.L), mean)
         tolerance = times(_moved(game) * cube(found.L), mean) + game.noise
-    return at_most("eq:pmudiff", reading, game.ftl.rows.distance, right, tolerance=tolerance, rounds=game.rounds)
+    left, rounds = game.ftl.rows.distance, game.rounds
+    return at_most("eq:pmudiff", reading, left, right, tolerance=tolerance, trivial=2.0, rounds=rounds)
 
 
 @statement(
@@ -320,5 +340,5 @@ def lem_trueloss_change(game: Trace, *, reading: Reading) -> Certificate:
     if not t.size:
         return left_out("lem:trueloss/2", reading, "one round has no change")
     right = 1.0 / t if reading == "printed" else game.hull / (t - 1.0)
-    tolerance = game.noise * game.leader.size.max()
-    return at_most("lem:trueloss/2", reading, game.steps.change_c_max[1:], right, tolerance=tolerance, rounds=t)
+    tolerance, left = game.noise * game.leader.size.max(), game.steps.change_c_max[1:]
+    return at_most("lem:trueloss/2", reading, left, right, tolerance=tolerance, trivial=game.hull, rounds=t)

@@ -4,8 +4,10 @@ For a stationary policy Q with the laws p_{t+1} = p_t Q, and the leader v*, lamb
 
     L_T(Q) = T lambda + (p_1 - p_{T+1}).v* + sum_t p_t.(c_t - c_bar) + sum_t p_t.KL(Q || Q*)             (new:I4).
 
-The third term is the *phase gain*, with its sign: what Q wins by being in step with the costs. It is at least
--m(Q) max_t span(c_t - c_bar), where m(Q) = sum_t 1/2 |p_t - mu_Q|_1 is the mixing sum.
+The third term is the *phase term*: a cost, negative where Q is in step with the costs. It is at least
+-m(Q) max_t span(c_t - c_bar), where m(Q) = sum_t 1/2 |p_t - mu_Q|_1 is the mixing sum. A learner regrets at most
+
+    max_Q R_T(Q) = R' + max_Q {-(p_1 - p_{T+1}).v* - sum_t p_t.(c_t - c_bar) - sum_t p_t.KL(Q || Q*)}.
 """
 
 from __future__ import annotations

@@ -2,7 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from array import array
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+
+class Record(Generic[Row]):
+    """Rows of one kind while they are being written; eight bytes a number."""
+
+    def __init__(self, kind: type[Row]) -> None:
+        self.kind, self.numbers, self.count = kind, array("d"), 0
+
+    def __len__(self) -> int:
+        return self.count
+
+    def add(self, row: Row) -> None:
+        """One more round."""
+        self.numbers.extend(row)
+        self.count += 1
+
+    def columns(self) -> Row:
+        """All rounds: a row of columns."""
+        table = np.array(self.numbers).reshape(self.count, -1)
+        return self.kind(*table.T.copy())
 
 
 class LeaderRows(NamedTuple):
@@ -44,7 +69,9 @@ class StepRows(NamedTuple):
     """Between round t and round t + 1, t = 1, ..., T."""
 
     change_v: Any  # span(v_{t+1} - v_t)
-    change_beyond: Any  # span(B v_{t+1} - B v_t) with the same cost: span of what the change of v has beyond that of c
+    turn: Any  # span(d - Q_t d), d = v_{t+1} - v_t
+    by_costs: Any  # span(B_f v_f - B_g v_f), f and v_f of round t + 1, g and v_g of round t
+    by_values: Any  # span(B_g v_f - B_g v_g)
     change_c: Any  # span(c_bar_{t+1} - c_bar_t)
     change_c_max: Any  # max |c_bar_{t+1} - c_bar_t|
     spread: Any  # span(c_t - c_bar_t)
@@ -64,6 +91,8 @@ class StepRows(NamedTuple):
     slope: Any  # |grad f(pi_t; c_t) . (pi_{t+1} - pi_t)|
     curvature: Any  # the second derivative of f in the same direction
     variance: Any  # sigma^2(pi_t) for the cost c_t
+    loss_span: Any  # span(c_t + KL(Q_t||P))
+    tilt_span: Any  # the largest log Q_t/P minus the least, over all moves
 
 
 class SeatRows(NamedTuple):
@@ -84,3 +113,8 @@ class SeatRows(NamedTuple):
     ideal: Any  # f(pi_t; c_t) with the learner's own measure
     to_next: Any  # mu_t.KL(Q_t || Q*_{t+1})
     to_leader: Any  # mu_t.KL(Q_t || Q*_t)
+    own_next: Any  # mu_t.KL(Q_t || Q_{t+1}), both the learner's
+    own_ahead: Any  # mu_t.r_{t+1}, r_t = B v_t - v_t for the mean cost of round t
+    own_shift: Any  # (mu_{t-1} - mu_t).r_t, 0 in the first round
+    own_change_v: Any  # span(v_{t+1} - v_t)
+    own_change_mu: Any  # |mu_{t+1} - mu_t|_1

@@ -16,6 +16,7 @@ from lsmdp.learners import LearnerLike, players
 from lsmdp.model import LMDP
 from lsmdp.theory.beyond import posteriori_terms, sharp_terms
 from lsmdp.theory.certificate import Certificate, equal
+from lsmdp.theory.curvature import curved_terms
 from lsmdp.theory.statement import STATEMENTS
 from lsmdp.theory.trace import Look, SeatTrace, Trace, trace
 
@@ -36,6 +37,23 @@ class Certificates:
     def failures(self) -> list[Certificate]:
         """Bugs or discoveries."""
         return [one for one in self.certificates if one.failed]
+
+    @property
+    def headline(self) -> str:
+        """How many corrected and new statements hold and say something, hold and say nothing, and fail."""
+        ours = [one for one in self.certificates if one.reading != "printed" and one.kind != "assumption"]
+        known = [one for one in ours if one.holds is not None]
+        empty = [one for one in known if one.vacuous]
+        told = len(known) - len(empty) - len(self.failures)
+        return (
+            f"{told} of {len(known)} corrected and new statements hold and say something; {len(empty)} hold and say "
+            f"nothing here; {len(self.failures)} fail"
+        )
+
+    @property
+    def refuted(self) -> int:
+        """How many statements fail as printed."""
+        return sum(one.reading == "printed" and one.holds is False for one in self.certificates)
 
     def verdict(self, one: Certificate) -> str:
         """In a word or two. A printed statement that is false in general may hold here, where only tau is bounded.
@@ -59,8 +77,19 @@ class Certificates:
         return found
 
     def bounds(self) -> list[dict[str, Any]]:
-        """For each learner: R' = loss - T lambda_{T+1}, the bound from the run's own numbers, and their ratio."""
+        """For each learner: R' = loss - T lambda_{T+1}, the bounds from the run's own numbers, and their ratios.
+
+        ``spans`` is new:posteriori, ``curvature`` new:L2/5, ``means`` new:posteriori/3.
+        """
         return [_bound(self.game, seat) for seat in _seats(self.game)]
+
+    def theorems(self) -> dict[str, float | None]:
+        """Of follow the leader: the bounds on R' from P and the range of the costs alone; None where L is unknown."""
+        found: dict[str, float | None] = {}
+        for label in ("new:log", "new:ksteps", "new:L2"):
+            one = self[label][0]
+            found[label] = None if one.holds is None else float(one.right[0])
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
@@ -69,7 +98,9 @@ class Certificates:
             "states": self.game.lmdp.n,
             "temperature": self.game.temperature,
             "holds": self.holds,
+            "headline": self.headline,
             **self.game.constants.to_dict(),
+            "a_priori": self.theorems(),
             "a_posteriori": self.bounds(),
             "certificates": [one.to_dict() for one in self.certificates],
         }
@@ -155,7 +186,12 @@ def _bound(game: Trace, seat: SeatTrace) -> dict[str, Any]:
     """R' and its bound; a ratio where R' is positive."""
     excess = seat.loss - game.T * float(game.leader.average_cost[-1])
     found: dict[str, Any] = {"learner": seat.name, "excess": excess}
-    for way, sums in (("spans", posteriori_terms(game, seat)), ("means", sharp_terms(game, seat))):
+    ways = {
+        "spans": posteriori_terms(game, seat),
+        "curvature": curved_terms(game, seat),
+        "means": sharp_terms(game, seat),
+    }
+    for way, sums in ways.items():
         terms = {name: float(sum_[-1]) for name, sum_ in sums.items()}
         bound = sum(terms.values())
         found[way] = {"bound": bound, "ratio": bound / excess if excess > 0.0 else None, "terms": terms}

@@ -1,0 +1,113 @@
+"""A learner on its way through a game, round by round, in units of the temperature."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lsmdp import kernels
+from lsmdp.arrays import Floats
+from lsmdp.learners import Player, TrackTheLeader
+from lsmdp.model import LMDP
+from lsmdp.policy import Policy
+from lsmdp.theory.moment import Moment, divergence, row_sums_of
+from lsmdp.theory.rivals import log_tilt
+from lsmdp.theory.rows import Record, SeatRows
+
+
+class Play(NamedTuple):
+    """A policy Q_v about to be played, seen from the mean of the costs so far: r = Bv - v for that mean."""
+
+    v: Floats
+    q: Floats
+    log_ratio: Floats  # log Q/P
+    kl: Floats
+    r: Floats
+    gap: float
+    mu: Floats  # its stationary law; nan where that would take too long
+
+
+class Traced:
+    """A learner; without one, whoever plays the exact leaders."""
+
+    def __init__(self, lmdp: LMDP, law: Floats, learner: Player | None, ideal: bool, first: Moment) -> None:
+        self.lmdp, self.law, self.learner, self.ideal = lmdp, law, learner, ideal
+        self.state = None if learner is None else learner.init(lmdp)
+        self.rows = Record(SeatRows)
+        self.last = np.zeros(lmdp.n)  # the leader of the round before
+        self.last_mu = np.zeros(lmdp.n)  # the law of the policy of the round before, if there was one
+        self.policy, self.coming = self._choose(first)
+
+    @property
+    def name(self) -> str:
+        """Of the learner."""
+        return "exact ftl" if self.learner is None else self.learner.name
+
+    @property
+    def own(self) -> Any:
+        """The learner as it was given; None for the exact leaders."""
+        return None if self.learner is None else self.learner.own
+
+    def _choose(self, moment: Moment) -> tuple[Policy, Play]:
+        """The policy of the coming round, before which the leader is that of the moment."""
+        unit = moment.lmdp
+        if self.learner is None:
+            chosen, v, q, log_ratio, mu = moment.claim.policy, moment.v, moment.q, moment.log_ratio, moment.mu
+        else:
+            chosen = self.learner.policy(self.lmdp, self.state)
+            v = chosen.v / self.lmdp.temperature
+            own = Policy(unit, v)
+            log_ratio = log_tilt(unit.P, own.v)
+            q = unit.P.data * np.exp(log_ratio)
+            mu = own.stationary() if self.ideal else np.full(unit.n, np.nan)
+        r, lo, hi = kernels.residual(unit.P, moment.c, v, 1.0)
+        return chosen, Play(v, q, log_ratio, row_sums_of(unit.P, q * log_ratio), r, hi - lo, mu)
+
+    def play(self, c_t: Floats, now: Moment, after: Moment) -> None:
+        """One round, in units of the temperature."""
+        unit, own, p = now.lmdp, self.coming, self.law
+        law = np.bincount(unit.P.indices, p[unit.entry_rows] * own.q, unit.n).astype(np.float64)
+        law = law / law.sum()
+        if self.learner is not None:
+            self.state = self.learner.observe(self.lmdp, self.state, self.lmdp.temperature * c_t)
+        self.policy, self.coming = self._choose(after)
+        to_leader = divergence(unit.P, own.q, now.q, now.log_ratio - own.log_ratio)
+        shift = self.last_mu - own.mu if len(self.rows) else np.zeros(unit.n)
+        self.rows.add(
+            SeatRows(
+                loss=p @ (c_t + own.kl),
+                distance=np.abs(p - now.mu).sum(),
+                gain=(p - now.mu) @ (c_t - now.c),
+                boundary=(p - law) @ now.v,
+                drift=p @ (now.v - self.last - (now.v - self.last).min()),
+                boundary_own=(p - law) @ own.v,
+                residual=p @ own.r - now.average_cost,
+                gap=own.gap,
+                error=np.ptp(own.v - now.v),
+                span_v=np.ptp(own.v),
+                span_iterates=self._widest(own.v, after),
+                divergence=p @ to_leader,
+                ideal=own.mu @ (c_t + own.kl),
+                to_next=own.mu @ divergence(unit.P, own.q, after.q, after.log_ratio - own.log_ratio),
+                to_leader=own.mu @ to_leader,
+                own_next=own.mu @ divergence(unit.P, own.q, self.coming.q, self.coming.log_ratio - own.log_ratio),
+                own_ahead=own.mu @ self.coming.r,
+                own_shift=shift @ (own.r - (own.r.min() + own.r.max()) / 2),
+                own_change_v=np.ptp(self.coming.v - own.v),
+                own_change_mu=np.abs(self.coming.mu - own.mu).sum(),
+            )
+        )
+        self.law, self.last, self.last_mu = law, now.v, own.mu
+
+    def _widest(self, v: Floats, after: Moment) -> float:
+        """The largest span of the value functions on the way to the next round; tracking meets some between rounds."""
+        widest = float(np.ptp(v))
+        tracker = self.own
+        if isinstance(tracker, TrackTheLeader):
+            for _ in range(tracker.steps):
+                once = v + kernels.residual(after.lmdp.P, after.c, v, 1.0)[0]
+                twice = once + kernels.residual(after.lmdp.P, after.c, once, 1.0)[0]
+                v = (once + twice) / 2 if tracker.averaged else once
+                widest = max(widest, float(np.ptp(once)), float(np.ptp(v)))
+        return widest
