@@ -9,6 +9,7 @@ Any other block, and one that cannot be run, says why: <!-- not run: it needs a 
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import doctest
 import io
@@ -146,3 +147,19 @@ def test_the_code_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.
             same = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
             assert doctest.OutputChecker().check_output(block.text, printed, same), f"{where} prints\n{printed}"
             printed = None
+
+
+def test_every_promise_names_a_test_that_exists() -> None:
+    """``tests/test_x.py::TestY::test_z`` on the page of promises is a file, a class in it and a test in that."""
+    root = Path(__file__).parents[1]
+    named = re.findall(r"`(tests/[\w/]+\.py)((?:::\w+)*)`", (root / "docs" / "promises.md").read_text(encoding="utf-8"))
+    assert len(named) > 20
+    missing = []
+    for file, inside in named:
+        here: ast.AST = ast.parse((root / file).read_text(encoding="utf-8")) if (root / file).exists() else ast.Module()
+        for name in inside.split("::")[1:]:
+            found = [node for node in getattr(here, "body", []) if getattr(node, "name", None) == name]
+            here = found[0] if found else ast.Module()
+        if not getattr(here, "body", []):
+            missing.append(file + inside)
+    assert missing == []
