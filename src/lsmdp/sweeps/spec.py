@@ -131,7 +131,7 @@ class Sweep(BaseModel):
     costs: Annotated[tuple[Cost, ...], Field(strict=False), _distinct(lambda entry: entry.label)]
     learners: Annotated[tuple[Learner, ...], Field(strict=False), _distinct(lambda name: learner_by_name(name).name)]
     horizons: Annotated[tuple[Count, ...], Field(strict=False), _distinct()]
-    seeds: Annotated[tuple[Replicate, ...], BeforeValidator(_counted), Field(strict=False), _distinct()]
+    seeds: Annotated[tuple[Replicate, ...], Field(strict=False), BeforeValidator(_counted), _distinct()]
     seed: Annotated[int, Field(ge=0)] = 0
 
 
