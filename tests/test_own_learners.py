@@ -410,6 +410,29 @@ def test_a_stretch_that_peeks_is_found() -> None:
         check_learner(Early())
 
 
+def test_what_a_subclass_changes_is_what_is_played() -> None:
+    """Stretches come from the class above, which knows nothing of a policy or a report below it."""
+
+    class Bold(lsmdp.FollowTheLeader):
+        def policy(self, lmdp: lsmdp.LMDP, state: Any) -> lsmdp.Policy:
+            return lsmdp.Policy(lmdp, 3.0 * state.v)
+
+    class Silent(lsmdp.FollowTheLeader):
+        def report(self, before: Any, after: Any) -> Report:
+            return Report()
+
+    for lmdp in (SMALL, LARGE):
+        costs, loss, law = costs_for(lmdp, 30), 0.0, np.eye(lmdp.n)[0]
+        state = Bold().init(lmdp)
+        for c_t in costs:
+            policy = Bold().policy(lmdp, state)
+            loss += law @ (c_t + policy.kl())
+            law, state = policy.push(law), Bold().observe(lmdp, state, c_t)
+        assert lsmdp.play(lmdp, Bold(), costs).learners["ftl"].loss == pytest.approx(loss, rel=1e-9)
+        assert np.isnan(lsmdp.play(lmdp, Silent(), costs).learners["ftl"].max_gap)
+    check_learner(Bold())
+
+
 def test_a_state_that_changes_its_kind_is_found() -> None:
     class Growing(Three):
         def init(self, lmdp: lsmdp.LMDP) -> Any:

@@ -41,6 +41,7 @@ OPTIONAL = {
     "observe_all": ("lmdp", "state", "costs"),
     "foresee": ("lmdp", "state", "c_t"),
 }
+ROUND = {"policy", "observe", "report", "observe_all"}  # what a round is made of
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,9 +223,9 @@ def _declared(learner: Any, name: str, foresees: bool) -> bool:
 
 
 def _knows_stretches(learner: Any) -> bool:
-    """Whether it has an ``observe_all``, and no ``observe`` of a subclass, of which that would know nothing."""
+    """Whether it has an ``observe_all``, and no part of a round from a subclass, of which that would know nothing."""
     homes = (vars(home) for home in type(learner).__mro__)
-    return "observe_all" in next((names for names in homes if "observe_all" in names or "observe" in names), ())
+    return "observe_all" in next((names for names in homes if not ROUND.isdisjoint(names)), ())
 
 
 def _lacks(name: str, fault: str, needs: str) -> SpecError:
