@@ -3,12 +3,13 @@
 The methods of a solve, elimination, the facts of a chain and the searches of a bracket keep theirs beside them; no
 loop over states is plain Python anywhere.
 
-All of them read P once, row by row, as CSR arrays. ``u`` is always a value function in units of the temperature,
-u = v / temperature, and every row is scaled by its own smallest successor value m(x) = min_{P(x,y)>0} u(y), so
-that e^{-(u(y) - m(x))} lies in (0, 1] and at least one of them is 1: no span of u can underflow a row. Where u spans no
-more than ``FLAT``, the busiest loops take the same m = min u for all rows: then n exponentials do, one per state, in
-place of one per entry. These loops take the logarithms of many rows together, after their sums, and a large P in a
-fixed number of parts, by as many threads as there are.
+All of them read P once, row by row, as CSR arrays. Every row is scaled by its own smallest successor value
+m(x) = min_{P(x,y)>0} v(y), so that e^{-(v(y) - m(x))/T} lies in (0, 1] and at least one of them is 1: no span of v can
+underflow a row. The difference is taken before it is divided by the temperature T: it is then off by a relative eps, so
+that a chance Q_v(y|x) of e^-d is off by a relative d eps, whatever the size of v / T (whose own rounding would be an
+absolute error of the exponent). Where v spans no more than ``FLAT`` T, the busiest loops take the same m = min v for
+all rows: then n exponentials do, one per state, in place of one per entry. These loops take the logarithms of many
+rows together, after their sums, and a large P in a fixed number of parts, by as many threads as there are.
 
 **Rounding of the residual.** ``residual`` computes r = Bv - v and encloses it. With unit roundoff e, k entries in
 the row and s = sum_y P(x,y) exp(-(v(y) - m)/T): each exponent d = (v(y) - m)/T carries a relative error 2e, exp at
@@ -42,7 +43,7 @@ Arrays = tuple[Any, Any, Any]
 ROWS = 256  # sums that wait for their logarithms
 NORMAL = 2.3e-308  # smallest number of full precision
 TINY = 1e-290  # from here on, what is lost below 1e-308 is far below any rounding
-FLAT = 100.0  # span of u up to which one scale serves all rows; the price is a rounding error of 5 FLAT eps
+FLAT = 100.0  # span of v / T up to which one scale serves all rows; the price is a rounding error of 5 FLAT eps
 FLAT_SINGLE = 80.0  # the same in single precision
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
@@ -120,38 +121,45 @@ def _certificate(
     return flow, min(lo for lo, _ in bounds), max(hi for _, hi in bounds)
 
 
-def policy_weights(P: CSR, u: Floats) -> Floats:
+def policy_weights(P: CSR, v: Floats, temperature: float = 1.0) -> Floats:
     """The entries of Q_v aligned with P's (eq:optQ)."""
     out = np.empty(P.nnz)
-    _policy_weights(*rows(P), frozen(u), exponentials_of(P, u)[1], out)
+    _policy_weights(*rows(P), frozen(v), temperature, exponentials_of(P, v, temperature)[1], out)
     return out
 
 
-def push(P: CSR, u: Floats, p: Floats) -> Floats:
+def push(P: CSR, v: Floats, p: Floats, temperature: float = 1.0) -> Floats:
     """p Q_v, the law of the next state."""
-    out = np.zeros(u.size)
-    _push(*rows(P), frozen(u), frozen(p), out)
+    out = np.zeros(v.size)
+    _push(*rows(P), frozen(v), temperature, frozen(p), out)
     return out
 
 
-def expect(P: CSR, u: Floats, f: Floats) -> Floats:
+def expect(P: CSR, v: Floats, f: Floats, temperature: float = 1.0) -> Floats:
     """Q_v f, the expectation of f after one step, for each state."""
-    out = np.empty(u.size)
-    _expect(*rows(P), frozen(u), frozen(f), out)
+    out = np.empty(v.size)
+    _expect(*rows(P), frozen(v), temperature, frozen(f), out)
     return out
 
 
-def control_cost(P: CSR, u: Floats) -> Floats:
+def control_cost(P: CSR, v: Floats, temperature: float = 1.0) -> Floats:
     """KL(Q_v(.|x) || P(.|x)) for each state, in nats (not multiplied by the temperature)."""
-    out = np.empty(u.size)
-    _control_cost(*rows(P), frozen(u), out)
+    out = np.empty(v.size)
+    _control_cost(*rows(P), frozen(v), temperature, out)
     return out
 
 
-def sample(P: CSR, u: Floats, states: Ints, uniforms: Floats) -> Ints:
+def scaled_sums(P: CSR, v: Floats, temperature: float = 1.0) -> tuple[Floats, Floats]:
+    """m(x) = min_{P(x,y)>0} v(y), and sum_y P(x,y) e^{(m(x) - v(y))/T}, for each state: no span of v is too large."""
+    m, s = np.empty(v.size), np.empty(v.size)
+    _scaled_sums(*rows(P), frozen(v), temperature, m, s)
+    return m, s
+
+
+def sample(P: CSR, v: Floats, states: Ints, uniforms: Floats, temperature: float = 1.0) -> Ints:
     """A next state under Q_v from each of ``states``, by inversion of one uniform number each."""
     out = np.empty(states.size, dtype=np.int64)
-    _sample(*rows(P), frozen(u), frozen(states), frozen(uniforms), out)
+    _sample(*rows(P), frozen(v), temperature, frozen(states), frozen(uniforms), out)
     return out
 
 
@@ -315,8 +323,8 @@ def evaluate_into(
 
 
 @entry()
-def _policy_weights(indptr: Any, indices: Any, data: Any, u: Any, w: Any, out: Any) -> None:
-    for x in range(u.size):
+def _policy_weights(indptr: Any, indices: Any, data: Any, v: Any, temperature: float, w: Any, out: Any) -> None:
+    for x in range(v.size):
         s = 0.0
         if w.size > 0:
             for p in range(indptr[x], indptr[x + 1]):
@@ -325,73 +333,86 @@ def _policy_weights(indptr: Any, indices: Any, data: Any, u: Any, w: Any, out: A
         else:
             m = np.inf
             for p in range(indptr[x], indptr[x + 1]):
-                m = min(m, u[indices[p]])
+                m = min(m, v[indices[p]])
             for p in range(indptr[x], indptr[x + 1]):
-                out[p] = data[p] * np.exp(m - u[indices[p]])
+                out[p] = data[p] * np.exp((m - v[indices[p]]) / temperature)
                 s += out[p]
         for p in range(indptr[x], indptr[x + 1]):
             out[p] /= s  # eq:optQ
 
 
 @entry()
-def _push(indptr: Any, indices: Any, data: Any, u: Any, law: Any, out: Any) -> None:
-    for x in range(u.size):
+def _scaled_sums(indptr: Any, indices: Any, data: Any, v: Any, temperature: float, m: Any, s: Any) -> None:
+    for x in range(v.size):
+        least, total = np.inf, 0.0
+        for p in range(indptr[x], indptr[x + 1]):
+            least = min(least, v[indices[p]])
+        for p in range(indptr[x], indptr[x + 1]):
+            total += data[p] * np.exp((least - v[indices[p]]) / temperature)
+        m[x], s[x] = least, total
+
+
+@entry()
+def _push(indptr: Any, indices: Any, data: Any, v: Any, temperature: float, law: Any, out: Any) -> None:
+    for x in range(v.size):
         if law[x] == 0.0:
             continue
         m = np.inf
         for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, u[indices[p]])
+            m = min(m, v[indices[p]])
         s = 0.0
         for p in range(indptr[x], indptr[x + 1]):
-            s += data[p] * np.exp(m - u[indices[p]])
+            s += data[p] * np.exp((m - v[indices[p]]) / temperature)
         share = law[x] / s
         for p in range(indptr[x], indptr[x + 1]):
-            out[indices[p]] += share * data[p] * np.exp(m - u[indices[p]])
+            out[indices[p]] += share * data[p] * np.exp((m - v[indices[p]]) / temperature)
 
 
 @entry()
-def _expect(indptr: Any, indices: Any, data: Any, u: Any, f: Any, out: Any) -> None:
-    for x in range(u.size):
+def _expect(indptr: Any, indices: Any, data: Any, v: Any, temperature: float, f: Any, out: Any) -> None:
+    for x in range(v.size):
         m = np.inf
         for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, u[indices[p]])
+            m = min(m, v[indices[p]])
         s, mean = 0.0, 0.0
         for p in range(indptr[x], indptr[x + 1]):
-            weight = data[p] * np.exp(m - u[indices[p]])
+            weight = data[p] * np.exp((m - v[indices[p]]) / temperature)
             s += weight
             mean += weight * f[indices[p]]
         out[x] = mean / s
 
 
 @entry()
-def _control_cost(indptr: Any, indices: Any, data: Any, u: Any, out: Any) -> None:
-    for x in range(u.size):
+def _control_cost(indptr: Any, indices: Any, data: Any, v: Any, temperature: float, out: Any) -> None:
+    for x in range(v.size):
         m = np.inf
         for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, u[indices[p]])
+            m = min(m, v[indices[p]])
         s, mean = 0.0, 0.0
         for p in range(indptr[x], indptr[x + 1]):
-            d = u[indices[p]] - m
+            d = (v[indices[p]] - m) / temperature
             weight = data[p] * np.exp(-d)
             s += weight
-            mean += weight * d
+            mean += weight * d if weight > 0.0 else 0.0
         out[x] = max(-mean / s - np.log(s), 0.0)
 
 
 @entry()
-def _sample(indptr: Any, indices: Any, data: Any, u: Any, states: Any, uniforms: Any, out: Any) -> None:
+def _sample(
+    indptr: Any, indices: Any, data: Any, v: Any, temperature: float, states: Any, uniforms: Any, out: Any
+) -> None:
     for i in range(states.size):
         x = states[i]
         m = np.inf
         for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, u[indices[p]])
+            m = min(m, v[indices[p]])
         s = 0.0
         for p in range(indptr[x], indptr[x + 1]):
-            s += data[p] * np.exp(m - u[indices[p]])
+            s += data[p] * np.exp((m - v[indices[p]]) / temperature)
         left = uniforms[i] * s
         chosen = indices[indptr[x + 1] - 1]
         for p in range(indptr[x], indptr[x + 1]):
-            left -= data[p] * np.exp(m - u[indices[p]])
+            left -= data[p] * np.exp((m - v[indices[p]]) / temperature)
             if left < 0.0:
                 chosen = indices[p]
                 break
