@@ -134,7 +134,10 @@ def I3(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
     """new:identity is the case Q_t = Q*_t."""
     rows, t = seat.rows, game.rounds
     if np.isnan(rows.ideal).any():
-        return left_out("new:I3", reading, "the stationary law of each policy would take too long", about=seat.name)
+        reason = (
+            "would take too long in each round" if np.isnan(rows.ideal).all() else "is beyond float64 in some rounds"
+        )
+        return left_out("new:I3", reading, f"the stationary law of its policy {reason}", about=seat.name)
     left = np.cumsum(rows.ideal) - t * game.leader.average_cost[1:]
     right = np.cumsum(t * rows.to_next - (t - 1) * rows.to_leader)
     tolerance = _seat_errors(game, seat)

@@ -33,9 +33,13 @@ GONE = "the costs could be read only once, so no fixed policy was played against
 
 
 def round_errors(game: Trace) -> Floats:
-    """What the solves may have done to the idealised losses of rounds 1, ..., t together, and rounding."""
+    """What the solves may have done to the idealised losses of rounds 1, ..., t together, and rounding.
+
+    An idealised loss that is not known is at most max |c_t| + max KL, and KL <= span v + lambda - c.
+    """
     gaps = np.cumsum(game.rounds * game.gaps) + game.rounds * game.leader.gap[1:]
-    size = np.cumsum(np.abs(game.steps.ideal)) + game.rounds * game.leader.size.max()
+    ideal, most = np.abs(game.steps.ideal), game.steps.cost + game.leader.size[:-1]
+    size = np.cumsum(np.where(np.isnan(ideal), most, ideal)) + game.rounds * game.leader.size.max()
     return np.asarray(gaps + game.noise * size)
 
 

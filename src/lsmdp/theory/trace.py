@@ -14,6 +14,9 @@ gap; each certificate allows for that. Rounding: every number here is a sum of a
 exponentials of numbers up to span(v), so its relative error is at most ``noise`` = 8 eps (n + T + span v); the 8 stands
 for the few operations in each term.
 
+A stationary law may be beyond float64 where the temperature is low: it is nan then, and so is what depends on it. The
+statements concerned are left out.
+
 Numbers that need all pairs of states or a dense inverse (a(Q), the sensitivity Lambda, the variance sigma^2) are
 computed in all rounds of small models, in the marked rounds 1, 2, 5, 10, 20, ... of larger ones, and are nan elsewhere.
 """
@@ -131,6 +134,18 @@ class Trace:
         return np.asarray(self.leader.gap[:-1] + self.leader.gap[1:])
 
     @property
+    def lost(self) -> str:
+        """Why nothing can be said of some statements: a leader whose stationary law is beyond float64, if there is one.
+
+        The numbers that depend on it are nan.
+        """
+        at = np.flatnonzero(np.isnan(self.leader.imbalance))
+        if not at.size:
+            return ""
+        more = f" (and in {at.size - 1:,} more)" if at.size > 1 else ""
+        return f"the stationary law of the leader is beyond float64 in round {at[0] + 1:,}{more}"
+
+    @property
     def final_gap(self) -> float:
         """The gap of the leader of all costs."""
         return float(self.leader.gap[-1])
@@ -194,7 +209,7 @@ class _Moment:
         self.log_ratio = log_tilt(lmdp.P, claim.policy.v)
         self.log_q = lmdp.log_P + self.log_ratio
         self.kl = _row_sums(lmdp.P, self.q * self.log_ratio)
-        self.mu = claim.policy.stationary()
+        self.mu = _law(claim.policy)
         self.pi = self.mu[lmdp.entry_rows] * self.q
         self.is_normal = float(self.pi.min()) >= LEAST  # below, a ratio of entries has few digits
 
@@ -334,7 +349,7 @@ class _Player:
         law = law / law.sum()
         r, lo, hi = kernels.residual(unit.P, now.c, v, 1.0)
         to_leader = _row_sums(unit.P, q * (log_q - now.log_q))
-        mu = policy.stationary() if self.ideal else np.full(unit.n, np.nan)
+        mu = _law(policy) if self.ideal else np.full(unit.n, np.nan)
         self.rows.append(
             SeatRows(
                 loss=p @ (c_t + kl),
@@ -400,6 +415,7 @@ class _Book:
     def _respond(self) -> Response | None:
         n = self.unit.n
         wanted = n <= ALL_ROUNDS or (n <= MARKED_ROUNDS and is_mark(self.t + 1))
+        wanted = wanted and not np.isnan(self.now.mu[0])
         return respond(self.now.Q, self.now.mu) if wanted and self.exact else None
 
     def seats(self) -> Seats:
@@ -452,6 +468,14 @@ class _Book:
             paper_setting=in_paper,
             hull=(self.highest - self.lowest) / temperature,
         )
+
+
+def _law(policy: Policy) -> Floats:
+    """The stationary law; nan where that is beyond float64, and so is all that is said of it."""
+    try:
+        return policy.stationary()
+    except ConvergenceError:
+        return np.full(policy.lmdp.n, np.nan)
 
 
 def _columns(rows: Sequence[tuple[Any, ...]]) -> Iterator[Floats]:
