@@ -22,6 +22,8 @@ additions, which are m - v(x), then b(x) = m - v(x) - T log s, then c(x) + b(x),
 
 All but c is a matter of v alone (a :class:`Flow`), and serves any cost again with the same bits.
 
+A ``slack`` is added to this bound as it is: what P and c may be off by themselves, in units of the cost (tilting.py).
+
 Nothing here asks m to be the smallest value of the row, so the bound holds for m = min v too. The loop uses 2e in place
 of e, which also covers the products of errors and an exp of 3 ulp. Numbers below 1e-308 have
 an absolute error instead, at most 1e-323 for an exp and its product together: T k 1e-323 / s is added to the bound,
@@ -94,28 +96,28 @@ class Flow(NamedTuple):
 
 def flow(P: CSR, v: Floats, temperature: float = 1.0) -> Flow:
     """One pass over P: everything about v that the passes of a round share."""
-    return _certificate(P, np.empty(0), v, temperature, np.empty(0), keep=True)[0]
+    return _certificate(P, np.empty(0), v, temperature, np.empty(0), 0.0, keep=True)[0]
 
 
-def residual(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Floats, float, float]:
+def residual(P: CSR, c: Floats, v: Floats, temperature: float, slack: float = 0.0) -> tuple[Floats, float, float]:
     """r = Bv - v with bounds (lo, hi) on all of its entries, the rounding of this very computation included."""
     r = np.empty(v.size)
-    _, lo, hi = _certificate(P, c, v, temperature, r, keep=False)
+    _, lo, hi = _certificate(P, c, v, temperature, r, slack, keep=False)
     return r, lo, hi
 
 
-def evaluate(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Flow, float, float]:
+def evaluate(P: CSR, c: Floats, v: Floats, temperature: float, slack: float = 0.0) -> tuple[Flow, float, float]:
     """The bounds of ``residual``, with what the next residual of the same v can use."""
-    return _certificate(P, c, v, temperature, np.empty(0), keep=True)
+    return _certificate(P, c, v, temperature, np.empty(0), slack, keep=True)
 
 
 def _certificate(
-    P: CSR, c: Floats, v: Floats, temperature: float, r: Floats, *, keep: bool
+    P: CSR, c: Floats, v: Floats, temperature: float, r: Floats, slack: float, *, keep: bool
 ) -> tuple[Flow, float, float]:
     """With ``keep``, all of the flow; without a cost, no bounds."""
     low, w = exponentials_of(P, v, temperature)
     s, logs = np.empty(v.size if keep and w.size else 0), np.empty(v.size if keep else 0)
-    given = (*rows(P), frozen(c), frozen(v), low, w, temperature, EPS, r, s, logs)
+    given = (*rows(P), frozen(c), frozen(v), low, w, temperature, EPS, slack, r, s, logs)
     bounds = in_parts(P.data.size, v.size, lambda _, first, last: _residual(*given, first, last))
     flow = Flow(frozen(v), temperature, low, w, s, logs)
     return flow, min(lo for lo, _ in bounds), max(hi for _, hi in bounds)
@@ -165,13 +167,13 @@ def sample(P: CSR, v: Floats, states: Ints, uniforms: Floats, temperature: float
 
 @inner()
 def enclose(
-    c: float, step: float, s: float, surprise: float, temperature: float, entries: float, eps: float
+    c: float, step: float, s: float, surprise: float, temperature: float, entries: float, eps: float, slack: float
 ) -> tuple[float, float]:
     """One entry of r and the bound on its rounding; step = m - v(x), surprise = -log s."""
     base = step + temperature * surprise
     value = c + base  # eq:bellman_V
     error = eps * (temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(base) + abs(value))
-    return value, error + temperature * entries * (1e-300 / min(s, TINY) * 1e-23)
+    return value, error + temperature * entries * (1e-300 / min(s, TINY) * 1e-23) + slack
 
 
 @entry(nogil=True)
@@ -238,18 +240,28 @@ def block_sums(
 
 @inner()
 def block_bounds(
-    ends: Any, c: Any, v: Any, m: Any, s: Any, logs: Any, temperature: float, eps: float, lower: Any, upper: Any
+    ends: Any,
+    c: Any,
+    v: Any,
+    m: Any,
+    s: Any,
+    logs: Any,
+    temperature: float,
+    eps: float,
+    slack: float,
+    lower: Any,
+    upper: Any,
 ) -> tuple[float, float]:
     """Bounds on r(x) for a block of rows; a v or a c beyond floats proves nothing."""
     if any_below(s[: v.size], TINY):
         for k in range(v.size):
             entries = np.float64(np.int32(ends[k + 1] - ends[k]))
-            value, error = enclose(c[k], m[k] - v[k], s[k], -logs[k], temperature, entries, eps)
+            value, error = enclose(c[k], m[k] - v[k], s[k], -logs[k], temperature, entries, eps, slack)
             lower[k], upper[k] = value - error, value + error
     else:  # the same for any s, without a division
         for k in range(v.size):
             entries = np.float64(np.int32(ends[k + 1] - ends[k]))
-            value, error = enclose(c[k], m[k] - v[k], TINY, -logs[k], temperature, entries, eps)
+            value, error = enclose(c[k], m[k] - v[k], TINY, -logs[k], temperature, entries, eps, slack)
             lower[k], upper[k] = value - error, value + error
     bad, lo, hi = 0, np.inf, -np.inf
     for k in range(v.size):
@@ -270,6 +282,7 @@ def _residual(
     w: Any,
     temperature: float,
     eps: float,
+    slack: float,
     r: Any,
     all_s: Any,
     all_logs: Any,
@@ -294,7 +307,7 @@ def _residual(
             for k in range(size):
                 cost[k] = c[start + k]
             ends = indptr[start : end + 1]
-            least, most = block_bounds(ends, cost, here, m, s, logs, temperature, eps, lower, upper)
+            least, most = block_bounds(ends, cost, here, m, s, logs, temperature, eps, slack, lower, upper)
             lo, hi = min(lo, least), max(hi, most)
         if r.size > 0:
             out = r[start:end]
@@ -309,7 +322,17 @@ def _residual(
 
 @njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
 def evaluate_into(
-    indptr: Any, indices: Any, data: Any, c: Any, v: Any, high: float, temperature: float, w: Any, s: Any, logs: Any
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    c: Any,
+    v: Any,
+    high: float,
+    temperature: float,
+    slack: float,
+    w: Any,
+    s: Any,
+    logs: Any,
 ) -> tuple[float, float]:
     """``evaluate`` for compiled loops and a v from 0 to ``high``, all rows at once; no bounds where it is not flat.
 
@@ -319,7 +342,7 @@ def evaluate_into(
         return -np.inf, np.inf
     first: Any = np.int64(0)  # a 0 would be another kind of argument
     _weights(v, 0.0, temperature, w, first, v.size)
-    return _residual(indptr, indices, data, c, v, 0.0, w, temperature, EPS, w[:0], s, logs, first, v.size)
+    return _residual(indptr, indices, data, c, v, 0.0, w, temperature, EPS, slack, w[:0], s, logs, first, v.size)
 
 
 @entry()

@@ -184,7 +184,7 @@ def trace(
     ``leader`` may be another way to find leaders, or a false one. ``look`` is shown the rounds ``at``.
     """
     lmdp.require_irreducible()
-    unit = LMDP(lmdp.P, labels=lmdp.labels, positions=lmdp.positions)
+    unit = LMDP(lmdp.P, labels=lmdp.labels, positions=lmdp.positions, rounding=lmdp.rounding / lmdp.temperature)
     book = _Book(lmdp, unit, start_law(lmdp, start), learners, leader, exact)
     for c_t in costs:
         cost = as_cost(c_t, lmdp.n)
@@ -347,7 +347,7 @@ class _Player:
         p = self.law
         law = np.bincount(unit.P.indices, p[unit.entry_rows] * q, unit.n).astype(np.float64)
         law = law / law.sum()
-        r, lo, hi = kernels.residual(unit.P, now.c, v, 1.0)
+        r, lo, hi = kernels.residual(unit.P, now.c, v, 1.0, unit.rounding)
         to_leader = _row_sums(unit.P, q * (log_q - now.log_q))
         mu = _law(policy) if self.ideal else np.full(unit.n, np.nan)
         self.rows.append(
