@@ -44,6 +44,20 @@ def test_a_change_of_policy(span: float, distance: float) -> None:
     assert change == pytest.approx(np.abs(Q - R).sum(axis=1).max(), rel=1e-10)
 
 
+def test_a_change_of_policy_that_single_precision_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a large P the pass reads single precision; e^-95 has four digits there, and may grow by e^190."""
+    lmdp, rng = random_graph(40, 5, seed=1), np.random.default_rng(0)
+    u = 95.0 * rng.random(40)
+    u[:2] = 0.0, 95.0
+    flows = kernels.flow(lmdp.P, u), kernels.flow(lmdp.P, 95.0 - u)
+    expected = passes.divergence(lmdp.P, *flows)
+    for module in (parts, passes):
+        monkeypatch.setattr(module, "LARGE", 1)
+    kl, change = passes.divergence(lmdp.P, *flows)
+    np.testing.assert_allclose(kl, expected[0], rtol=1e-13)  # the same sums, in parts
+    assert change == pytest.approx(expected[1], rel=1e-13)
+
+
 def test_the_law_of_a_reversible_chain() -> None:
     lmdp, u = grid(5, 6), np.random.default_rng(2).uniform(0, 4, 30)
     assert lmdp.reversible_law is not None

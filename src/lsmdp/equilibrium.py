@@ -116,7 +116,10 @@ def _weighted(x: Any, weights: Any) -> float:
 
 @njit(cache=True, error_model="numpy")
 def balance(balanced: Any, w: Any, s: Any, mu: Any) -> bool:
-    """The stationary law of a policy of a reversible P; False where floats lose it."""
+    """The stationary law of a policy of a reversible P; False where floats lose it.
+
+    Twelve digits of each entry are right, as in ``passes.balanced_law``: w and s are those of a flat v.
+    """
     total = 0.0
     for x in range(balanced.size):
         mu[x] = balanced[x] * w[x] * s[x]

@@ -3,12 +3,13 @@
 The methods of a solve, elimination, the facts of a chain and the searches of a bracket keep theirs beside them; no
 loop over states is plain Python anywhere.
 
-All of them read P once, row by row, as CSR arrays. ``u`` is always a value function in units of the temperature,
-u = v / temperature, and every row is scaled by its own smallest successor value m(x) = min_{P(x,y)>0} u(y), so
-that e^{-(u(y) - m(x))} lies in (0, 1] and at least one of them is 1: no span of u can underflow a row. Where u spans no
-more than ``FLAT``, the busiest loops take the same m = min u for all rows: then n exponentials do, one per state, in
-place of one per entry. These loops take the logarithms of many rows together, after their sums, and a large P in a
-fixed number of parts, by as many threads as there are.
+All of them read P once, row by row, as CSR arrays. Every row is scaled by its own smallest successor value
+m(x) = min_{P(x,y)>0} v(y), so that e^{-(v(y) - m(x))/T} lies in (0, 1] and at least one of them is 1: no span of v can
+underflow a row. The difference is taken before it is divided by the temperature T: it is then off by a relative eps, so
+that a chance Q_v(y|x) of e^-d is off by a relative d eps, whatever the size of v / T (whose own rounding would be an
+absolute error of the exponent). Where v spans no more than ``FLAT`` T, the busiest loops take the same m = min v for
+all rows: then n exponentials do, one per state, in place of one per entry. These loops take the logarithms of many
+rows together, after their sums, and a large P in a fixed number of parts, by as many threads as there are.
 
 **Rounding of the residual.** ``residual`` computes r = Bv - v and encloses it. With unit roundoff e, k entries in
 the row and s = sum_y P(x,y) exp(-(v(y) - m)/T): each exponent d = (v(y) - m)/T carries a relative error 2e, exp at
@@ -20,6 +21,8 @@ additions, which are m - v(x), then b(x) = m - v(x) - T log s, then c(x) + b(x),
     |error of r(x)| <= e [ T (3k + 2 + 5 log(1/s)) + |m - v(x)| + |b(x)| + |r(x)| ].
 
 All but c is a matter of v alone (a :class:`Flow`), and serves any cost again with the same bits.
+
+A ``slack`` is added to this bound as it is: what P and c may be off by themselves, in units of the cost (tilting.py).
 
 Nothing here asks m to be the smallest value of the row, so the bound holds for m = min v too. The loop uses 2e in place
 of e, which also covers the products of errors and an exp of 3 ulp. Numbers below 1e-308 have
@@ -42,7 +45,7 @@ Arrays = tuple[Any, Any, Any]
 ROWS = 256  # sums that wait for their logarithms
 NORMAL = 2.3e-308  # smallest number of full precision
 TINY = 1e-290  # from here on, what is lost below 1e-308 is far below any rounding
-FLAT = 100.0  # span of u up to which one scale serves all rows; the price is a rounding error of 5 FLAT eps
+FLAT = 100.0  # span of v / T up to which one scale serves all rows; the price is a rounding error of 5 FLAT eps
 FLAT_SINGLE = 80.0  # the same in single precision
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
@@ -93,77 +96,84 @@ class Flow(NamedTuple):
 
 def flow(P: CSR, v: Floats, temperature: float = 1.0) -> Flow:
     """One pass over P: everything about v that the passes of a round share."""
-    return _certificate(P, np.empty(0), v, temperature, np.empty(0), keep=True)[0]
+    return _certificate(P, np.empty(0), v, temperature, np.empty(0), 0.0, keep=True)[0]
 
 
-def residual(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Floats, float, float]:
+def residual(P: CSR, c: Floats, v: Floats, temperature: float, slack: float = 0.0) -> tuple[Floats, float, float]:
     """r = Bv - v with bounds (lo, hi) on all of its entries, the rounding of this very computation included."""
     r = np.empty(v.size)
-    _, lo, hi = _certificate(P, c, v, temperature, r, keep=False)
+    _, lo, hi = _certificate(P, c, v, temperature, r, slack, keep=False)
     return r, lo, hi
 
 
-def evaluate(P: CSR, c: Floats, v: Floats, temperature: float) -> tuple[Flow, float, float]:
+def evaluate(P: CSR, c: Floats, v: Floats, temperature: float, slack: float = 0.0) -> tuple[Flow, float, float]:
     """The bounds of ``residual``, with what the next residual of the same v can use."""
-    return _certificate(P, c, v, temperature, np.empty(0), keep=True)
+    return _certificate(P, c, v, temperature, np.empty(0), slack, keep=True)
 
 
 def _certificate(
-    P: CSR, c: Floats, v: Floats, temperature: float, r: Floats, *, keep: bool
+    P: CSR, c: Floats, v: Floats, temperature: float, r: Floats, slack: float, *, keep: bool
 ) -> tuple[Flow, float, float]:
     """With ``keep``, all of the flow; without a cost, no bounds."""
     low, w = exponentials_of(P, v, temperature)
     s, logs = np.empty(v.size if keep and w.size else 0), np.empty(v.size if keep else 0)
-    given = (*rows(P), frozen(c), frozen(v), low, w, temperature, EPS, r, s, logs)
+    given = (*rows(P), frozen(c), frozen(v), low, w, temperature, EPS, slack, r, s, logs)
     bounds = in_parts(P.data.size, v.size, lambda _, first, last: _residual(*given, first, last))
     flow = Flow(frozen(v), temperature, low, w, s, logs)
     return flow, min(lo for lo, _ in bounds), max(hi for _, hi in bounds)
 
 
-def policy_weights(P: CSR, u: Floats) -> Floats:
+def policy_weights(P: CSR, v: Floats, temperature: float = 1.0) -> Floats:
     """The entries of Q_v aligned with P's (eq:optQ)."""
     out = np.empty(P.nnz)
-    _policy_weights(*rows(P), frozen(u), exponentials_of(P, u)[1], out)
+    _policy_weights(*rows(P), frozen(v), temperature, exponentials_of(P, v, temperature)[1], out)
     return out
 
 
-def push(P: CSR, u: Floats, p: Floats) -> Floats:
+def push(P: CSR, v: Floats, p: Floats, temperature: float = 1.0) -> Floats:
     """p Q_v, the law of the next state."""
-    out = np.zeros(u.size)
-    _push(*rows(P), frozen(u), frozen(p), out)
+    out = np.zeros(v.size)
+    _push(*rows(P), frozen(v), temperature, frozen(p), out)
     return out
 
 
-def expect(P: CSR, u: Floats, f: Floats) -> Floats:
+def expect(P: CSR, v: Floats, f: Floats, temperature: float = 1.0) -> Floats:
     """Q_v f, the expectation of f after one step, for each state."""
-    out = np.empty(u.size)
-    _expect(*rows(P), frozen(u), frozen(f), out)
+    out = np.empty(v.size)
+    _expect(*rows(P), frozen(v), temperature, frozen(f), out)
     return out
 
 
-def control_cost(P: CSR, u: Floats) -> Floats:
+def control_cost(P: CSR, v: Floats, temperature: float = 1.0) -> Floats:
     """KL(Q_v(.|x) || P(.|x)) for each state, in nats (not multiplied by the temperature)."""
-    out = np.empty(u.size)
-    _control_cost(*rows(P), frozen(u), out)
+    out = np.empty(v.size)
+    _control_cost(*rows(P), frozen(v), temperature, out)
     return out
 
 
-def sample(P: CSR, u: Floats, states: Ints, uniforms: Floats) -> Ints:
+def scaled_sums(P: CSR, v: Floats, temperature: float = 1.0) -> tuple[Floats, Floats]:
+    """m(x) = min_{P(x,y)>0} v(y), and sum_y P(x,y) e^{(m(x) - v(y))/T}, for each state: no span of v is too large."""
+    m, s = np.empty(v.size), np.empty(v.size)
+    _scaled_sums(*rows(P), frozen(v), temperature, m, s)
+    return m, s
+
+
+def sample(P: CSR, v: Floats, states: Ints, uniforms: Floats, temperature: float = 1.0) -> Ints:
     """A next state under Q_v from each of ``states``, by inversion of one uniform number each."""
     out = np.empty(states.size, dtype=np.int64)
-    _sample(*rows(P), frozen(u), frozen(states), frozen(uniforms), out)
+    _sample(*rows(P), frozen(v), temperature, frozen(states), frozen(uniforms), out)
     return out
 
 
 @inner()
 def enclose(
-    c: float, step: float, s: float, surprise: float, temperature: float, entries: float, eps: float
+    c: float, step: float, s: float, surprise: float, temperature: float, entries: float, eps: float, slack: float
 ) -> tuple[float, float]:
     """One entry of r and the bound on its rounding; step = m - v(x), surprise = -log s."""
     base = step + temperature * surprise
     value = c + base  # eq:bellman_V
     error = eps * (temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(base) + abs(value))
-    return value, error + temperature * entries * (1e-300 / min(s, TINY) * 1e-23)
+    return value, error + temperature * entries * (1e-300 / min(s, TINY) * 1e-23) + slack
 
 
 @entry(nogil=True)
@@ -230,18 +240,28 @@ def block_sums(
 
 @inner()
 def block_bounds(
-    ends: Any, c: Any, v: Any, m: Any, s: Any, logs: Any, temperature: float, eps: float, lower: Any, upper: Any
+    ends: Any,
+    c: Any,
+    v: Any,
+    m: Any,
+    s: Any,
+    logs: Any,
+    temperature: float,
+    eps: float,
+    slack: float,
+    lower: Any,
+    upper: Any,
 ) -> tuple[float, float]:
     """Bounds on r(x) for a block of rows; a v or a c beyond floats proves nothing."""
     if any_below(s[: v.size], TINY):
         for k in range(v.size):
             entries = np.float64(np.int32(ends[k + 1] - ends[k]))
-            value, error = enclose(c[k], m[k] - v[k], s[k], -logs[k], temperature, entries, eps)
+            value, error = enclose(c[k], m[k] - v[k], s[k], -logs[k], temperature, entries, eps, slack)
             lower[k], upper[k] = value - error, value + error
     else:  # the same for any s, without a division
         for k in range(v.size):
             entries = np.float64(np.int32(ends[k + 1] - ends[k]))
-            value, error = enclose(c[k], m[k] - v[k], TINY, -logs[k], temperature, entries, eps)
+            value, error = enclose(c[k], m[k] - v[k], TINY, -logs[k], temperature, entries, eps, slack)
             lower[k], upper[k] = value - error, value + error
     bad, lo, hi = 0, np.inf, -np.inf
     for k in range(v.size):
@@ -262,6 +282,7 @@ def _residual(
     w: Any,
     temperature: float,
     eps: float,
+    slack: float,
     r: Any,
     all_s: Any,
     all_logs: Any,
@@ -286,7 +307,7 @@ def _residual(
             for k in range(size):
                 cost[k] = c[start + k]
             ends = indptr[start : end + 1]
-            least, most = block_bounds(ends, cost, here, m, s, logs, temperature, eps, lower, upper)
+            least, most = block_bounds(ends, cost, here, m, s, logs, temperature, eps, slack, lower, upper)
             lo, hi = min(lo, least), max(hi, most)
         if r.size > 0:
             out = r[start:end]
@@ -301,7 +322,17 @@ def _residual(
 
 @njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
 def evaluate_into(
-    indptr: Any, indices: Any, data: Any, c: Any, v: Any, high: float, temperature: float, w: Any, s: Any, logs: Any
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    c: Any,
+    v: Any,
+    high: float,
+    temperature: float,
+    slack: float,
+    w: Any,
+    s: Any,
+    logs: Any,
 ) -> tuple[float, float]:
     """``evaluate`` for compiled loops and a v from 0 to ``high``, all rows at once; no bounds where it is not flat.
 
@@ -311,12 +342,12 @@ def evaluate_into(
         return -np.inf, np.inf
     first: Any = np.int64(0)  # a 0 would be another kind of argument
     _weights(v, 0.0, temperature, w, first, v.size)
-    return _residual(indptr, indices, data, c, v, 0.0, w, temperature, EPS, w[:0], s, logs, first, v.size)
+    return _residual(indptr, indices, data, c, v, 0.0, w, temperature, EPS, slack, w[:0], s, logs, first, v.size)
 
 
 @entry()
-def _policy_weights(indptr: Any, indices: Any, data: Any, u: Any, w: Any, out: Any) -> None:
-    for x in range(u.size):
+def _policy_weights(indptr: Any, indices: Any, data: Any, v: Any, temperature: float, w: Any, out: Any) -> None:
+    for x in range(v.size):
         s = 0.0
         if w.size > 0:
             for p in range(indptr[x], indptr[x + 1]):
@@ -325,73 +356,86 @@ def _policy_weights(indptr: Any, indices: Any, data: Any, u: Any, w: Any, out: A
         else:
             m = np.inf
             for p in range(indptr[x], indptr[x + 1]):
-                m = min(m, u[indices[p]])
+                m = min(m, v[indices[p]])
             for p in range(indptr[x], indptr[x + 1]):
-                out[p] = data[p] * np.exp(m - u[indices[p]])
+                out[p] = data[p] * np.exp((m - v[indices[p]]) / temperature)
                 s += out[p]
         for p in range(indptr[x], indptr[x + 1]):
             out[p] /= s  # eq:optQ
 
 
 @entry()
-def _push(indptr: Any, indices: Any, data: Any, u: Any, law: Any, out: Any) -> None:
-    for x in range(u.size):
+def _scaled_sums(indptr: Any, indices: Any, data: Any, v: Any, temperature: float, m: Any, s: Any) -> None:
+    for x in range(v.size):
+        least, total = np.inf, 0.0
+        for p in range(indptr[x], indptr[x + 1]):
+            least = min(least, v[indices[p]])
+        for p in range(indptr[x], indptr[x + 1]):
+            total += data[p] * np.exp((least - v[indices[p]]) / temperature)
+        m[x], s[x] = least, total
+
+
+@entry()
+def _push(indptr: Any, indices: Any, data: Any, v: Any, temperature: float, law: Any, out: Any) -> None:
+    for x in range(v.size):
         if law[x] == 0.0:
             continue
         m = np.inf
         for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, u[indices[p]])
+            m = min(m, v[indices[p]])
         s = 0.0
         for p in range(indptr[x], indptr[x + 1]):
-            s += data[p] * np.exp(m - u[indices[p]])
+            s += data[p] * np.exp((m - v[indices[p]]) / temperature)
         share = law[x] / s
         for p in range(indptr[x], indptr[x + 1]):
-            out[indices[p]] += share * data[p] * np.exp(m - u[indices[p]])
+            out[indices[p]] += share * data[p] * np.exp((m - v[indices[p]]) / temperature)
 
 
 @entry()
-def _expect(indptr: Any, indices: Any, data: Any, u: Any, f: Any, out: Any) -> None:
-    for x in range(u.size):
+def _expect(indptr: Any, indices: Any, data: Any, v: Any, temperature: float, f: Any, out: Any) -> None:
+    for x in range(v.size):
         m = np.inf
         for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, u[indices[p]])
+            m = min(m, v[indices[p]])
         s, mean = 0.0, 0.0
         for p in range(indptr[x], indptr[x + 1]):
-            weight = data[p] * np.exp(m - u[indices[p]])
+            weight = data[p] * np.exp((m - v[indices[p]]) / temperature)
             s += weight
             mean += weight * f[indices[p]]
         out[x] = mean / s
 
 
 @entry()
-def _control_cost(indptr: Any, indices: Any, data: Any, u: Any, out: Any) -> None:
-    for x in range(u.size):
+def _control_cost(indptr: Any, indices: Any, data: Any, v: Any, temperature: float, out: Any) -> None:
+    for x in range(v.size):
         m = np.inf
         for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, u[indices[p]])
+            m = min(m, v[indices[p]])
         s, mean = 0.0, 0.0
         for p in range(indptr[x], indptr[x + 1]):
-            d = u[indices[p]] - m
+            d = (v[indices[p]] - m) / temperature
             weight = data[p] * np.exp(-d)
             s += weight
-            mean += weight * d
+            mean += weight * d if weight > 0.0 else 0.0
         out[x] = max(-mean / s - np.log(s), 0.0)
 
 
 @entry()
-def _sample(indptr: Any, indices: Any, data: Any, u: Any, states: Any, uniforms: Any, out: Any) -> None:
+def _sample(
+    indptr: Any, indices: Any, data: Any, v: Any, temperature: float, states: Any, uniforms: Any, out: Any
+) -> None:
     for i in range(states.size):
         x = states[i]
         m = np.inf
         for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, u[indices[p]])
+            m = min(m, v[indices[p]])
         s = 0.0
         for p in range(indptr[x], indptr[x + 1]):
-            s += data[p] * np.exp(m - u[indices[p]])
+            s += data[p] * np.exp((m - v[indices[p]]) / temperature)
         left = uniforms[i] * s
         chosen = indices[indptr[x + 1] - 1]
         for p in range(indptr[x], indptr[x + 1]):
-            left -= data[p] * np.exp(m - u[indices[p]])
+            left -= data[p] * np.exp((m - v[indices[p]]) / temperature)
             if left < 0.0:
                 chosen = indices[p]
                 break

@@ -202,7 +202,7 @@ def bounds(lmdp: LMDP, learner: Player, state: State) -> tuple[float, float] | N
     """
     if isinstance(learner.own, TrackTheLeader):
         c_bar = state.c_sum / max(state.t, 1)
-        _, lo, hi = kernels.residual(lmdp.P, c_bar, state.v, lmdp.temperature)
+        _, lo, hi = kernels.residual(lmdp.P, c_bar, state.v, lmdp.temperature, lmdp.rounding)
     else:
         lo, hi, _ = learner.report(state, state)
     return None if np.isnan(lo) else (float(lo), float(hi))

@@ -21,6 +21,7 @@ from scipy import sparse
 
 from lsmdp.arrays import (
     CSR,
+    EPS,
     Floats,
     Ints,
     as_cost,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from lsmdp.small import Square
 
 DENSE_LIMIT = 25_000_000  # entries of the largest P that teleport may fill in (200 MB)
+UNIT = EPS / 2  # unit roundoff: the relative error of one operation
 SPARSEST_GRID = 100  # cells per state beyond which whole positions are no longer read as a grid
 
 
@@ -54,7 +56,8 @@ class LMDP:
     places the states in the plane for pictures: points (x, y), or cells (row, column) of a grid where they are
     whole numbers that no two states share and that fill a rectangle well enough (``grid_shape``).
     Where states were dropped, ``origin[x]`` is the row of state x in the matrix that the model came from and
-    ``origin_n`` the number of rows of that matrix.
+    ``origin_n`` the number of rows of that matrix. ``rounding`` is what bounds on average costs are wider by than for
+    this P as it stands, in units of the cost: where costs of moves were absorbed, P is not known exactly.
     """
 
     P: CSR
@@ -64,6 +67,7 @@ class LMDP:
     name: str = field(default="", kw_only=True)
     origin: Any = field(default=None, kw_only=True)
     origin_n: int | None = field(default=None, kw_only=True)
+    rounding: float = field(default=0.0, kw_only=True)
     normalise: InitVar[bool] = field(default=False, kw_only=True)
 
     def __post_init__(self, normalise: bool) -> None:
@@ -77,6 +81,7 @@ class LMDP:
         keep("P", into_kernel(weights, normalise=normalise, labels=self.labels))
         keep("temperature", _as_temperature(self.temperature))
         keep("positions", _as_positions(self.positions, n))
+        keep("rounding", _as_rounding(self.rounding))
         if self.origin is not None:
             origin = np.array(self.origin, dtype=np.int64)
             if origin.shape != (n,) or self.origin_n is None or not ((origin >= 0) & (origin < self.origin_n)).all():
@@ -269,6 +274,7 @@ class LMDP:
             name=self.name,
             origin=keep if self.origin is None else self.origin[keep],
             origin_n=self.n if self.origin is None else self.origin_n,
+            rounding=self.rounding,
             normalise=True,
         )
 
@@ -304,12 +310,22 @@ class LMDP:
         so ``tilted, extra = lmdp.with_edge_costs(costs)`` and ``solve(tilted, c + extra)`` give the optimum for the
         state costs c and the edge costs together, with extra(x) = -T log Z(x) (tilting.py has the derivation). The
         extra cost lies between the least and the mean edge cost of x under P.
+
+        P' and the extra cost are rounded. The model knows by how much that can move an average cost (``rounding``), and
+        all bounds on it are wider by that; those of ``solve`` also by what is lost where c and extra are added, once.
         """
         costs = self.names.square(costs, "the table of edge costs", CostError)
-        P, extra = tilted(self.P, as_edge_costs(costs, self.P, self.labels), self.temperature, self.labels)
-        return self._with_kernel(P), as_cost(extra, self.n)
+        P, extra, rounding = tilted(self.P, as_edge_costs(costs, self.P, self.labels), self.temperature, self.labels)
+        return self._with_kernel(P, rounding), as_cost(extra, self.n)
 
-    def _with_kernel(self, P: CSR) -> LMDP:
+    def slack(self, c: Floats) -> float:
+        """What bounds for the cost c are wider by: 0, or ``rounding`` and that of a sum c = (costs of states) + extra.
+
+        Leaders leave out the latter: their costs are means of many, and what those have rounded is not known here.
+        """
+        return self.rounding + UNIT * float(np.abs(c).max()) if self.rounding > 0.0 else 0.0
+
+    def _with_kernel(self, P: CSR, rounding: float = 0.0) -> LMDP:
         return LMDP(
             P,
             self.labels,
@@ -318,6 +334,7 @@ class LMDP:
             name=self.name,
             origin=self.origin,
             origin_n=self.origin_n,
+            rounding=self.rounding + rounding,
         )
 
     def __repr__(self) -> str:
@@ -349,6 +366,13 @@ def _as_temperature(temperature: Any) -> float:
             f"the temperature is {temperature}. It weighs the control cost and must be a positive number; "
             "the paper's value is 1."
         )
+    return number
+
+
+def _as_rounding(rounding: Any) -> float:
+    number = float(rounding)
+    if not 0.0 <= number < float("inf"):
+        raise ModelError(f"rounding is {rounding}. It widens bounds, so it cannot be negative or infinite.")
     return number
 
 

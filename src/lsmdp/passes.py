@@ -10,10 +10,18 @@ no cancellation between nearly equal policies. Each product is a pass of its own
 read at random is then one array of n numbers, and reads need not wait for anything. On a random graph of a million
 states a logarithm per row makes a product four times slower, and two arrays in one loop three times slower than one.
 
-So the divergence reads its two arrays side by side, and of a large P in single precision: y and q
-are then off by 6e-8 of |d - d'| and of q, for a divergence of six digits where policies differ from state to state.
+So the divergence reads its two arrays side by side, and of a large P in single precision, as long as w has room in it:
+y and q are then off by 6e-8 of |d - d'| and of q, for a divergence of six digits where policies differ from state to
+state.
 
-Where v is not flat, each row is scaled by itself, in one pass for everything.
+Where v is not flat, each row is scaled by itself, in one pass for everything, and q, q' and e^y may be anything from 0
+to beyond floats. With m the smallest v of the row and m' that of o, y = ((v - m) - (o - m'))/T + log(s/s') is rounded
+once, after what v and o have in common is gone. Where |y| <= 1 the terms are q (e^y - 1 - y) and q |e^y - 1| as above;
+elsewhere they are q' - q - q y and |q' - q|, with q' from its own exponent d', off by a relative d' eps as q is by
+d eps. Exponents are below 745 where q and q' are not 0 in floats, so that every term keeps twelve digits: nothing
+cancels by more than a factor of 7, at y = 1. Where q is 0 in floats the terms are q', and q (1 + |y|), less than
+1e-323 (1 + |y|), is left out. A divergence may be as large as span(o)/T, but it is finite; the distance of two policies
+is at most 2.
 """
 
 from __future__ import annotations
@@ -24,11 +32,12 @@ import numpy as np
 from numba import njit
 
 from lsmdp.arrays import CSR, Floats, mean, read_only
-from lsmdp.elementary import SERIES, entry, excess, extremes, near_excess
-from lsmdp.kernels import ROWS, Flow, flat_sums, logs_of, rows
+from lsmdp.elementary import SERIES, apart, entry, excess, extremes, near_excess
+from lsmdp.kernels import ROWS, TINY, Flow, flat_sums, logs_of, rows
 from lsmdp.parts import LARGE, PARTS, in_parts
 
 ONE, TWO = np.uint64(1), np.uint64(2)
+NORMAL_SINGLE = 1.2e-38  # smallest number of full precision in single precision
 
 
 def play(P: CSR, of: Flow, p: Floats, *, each: bool = True) -> tuple[Floats, Floats]:
@@ -39,8 +48,8 @@ def play(P: CSR, of: Flow, p: Floats, *, each: bool = True) -> tuple[Floats, Flo
     n, p = of.v.size, read_only(p.view())
     kl, after = np.empty(n if each or not of.flat else 0), np.zeros((PARTS if P.nnz >= LARGE else 1, n))
     if not of.flat:
-        u = _units(of)
-        in_parts(P.nnz, n, lambda k, first, last: _steep_play(*rows(P), u, p, kl, after[k], first, last))
+        steep = (*rows(P), of.v, of.temperature, p, kl)
+        in_parts(P.nnz, n, lambda k, first, last: _steep_play(*steep, after[k], first, last))
         return kl, after.sum(axis=0) if len(after) > 1 else after[0]
     if each:
         given = (of.w * ((of.v - of.low) / of.temperature), of.s, of.logs, kl)
@@ -64,23 +73,23 @@ def divergence(P: CSR, of: Flow, to: Flow) -> tuple[Floats, float]:
     kl = np.empty(n)
     if of.flat and to.flat:
         # w and d - d' side by side, since both are read at the same place
-        pairs = np.empty((n, 2), dtype=np.float32 if P.nnz >= LARGE else np.float64)
+        single = P.nnz >= LARGE and extremes(of.w)[0] >= NORMAL_SINGLE
+        pairs = np.empty((n, 2), dtype=np.float32 if single else np.float64)
         given = (of.w, of.v, of.low, to.v, to.low, of.temperature, pairs)
         reach = max(in_parts(P.nnz, n, lambda _, first, last: _pairs(*given, first, last)))
         flat = (*rows(P), pairs.ravel(), of.s, to.s, reach, kl)
         parts = in_parts(P.nnz, n, lambda _, first, last: _divergence(*flat, first, last))
     else:
-        steep = (*rows(P), _units(of), _units(to), kl)
+        steep = (*rows(P), of.v, to.v, of.temperature, kl)
         parts = in_parts(P.nnz, n, lambda _, first, last: _steep_divergence(*steep, first, last))
     return kl, float(max(parts))
 
 
-def _units(of: Flow) -> Floats:
-    return of.v if of.temperature == 1.0 else read_only(of.v / of.temperature)
-
-
 def balanced_law(of: Flow, rho: Floats) -> Floats:
-    """The stationary law of the policy of a flat u, where P is reversible with respect to rho: mu ~ rho w s."""
+    """The stationary law of the policy of a flat v, where P is reversible with respect to rho: mu ~ rho w s.
+
+    The exponents of w and s are at most FLAT, and are off by 2 eps of that: twelve digits are right in every entry.
+    """
     law = rho * of.w * of.s
     return np.asarray(law / law.sum())
 
@@ -191,45 +200,68 @@ def _weigh(weights: Any, moves: Any, reach: float) -> None:
 
 @entry(nogil=True)
 def _steep_play(
-    indptr: Any, indices: Any, data: Any, u: Any, law: Any, kl: Any, after: Any, first: int, last: int
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    v: Any,
+    temperature: float,
+    law: Any,
+    kl: Any,
+    after: Any,
+    first: int,
+    last: int,
 ) -> None:
     for x in range(first, last):
         m, s, mean = np.inf, 0.0, 0.0
         for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, u[indices[p]])
+            m = min(m, v[indices[p]])
         for p in range(indptr[x], indptr[x + 1]):
-            d = u[indices[p]] - m
+            d = (v[indices[p]] - m) / temperature
             weight = data[p] * np.exp(-d)
             s += weight
-            mean += weight * d
+            mean += weight * d if weight > 0.0 else 0.0
         kl[x] = max(-mean / s - np.log(s), 0.0)
         if law[x] > 0.0:
             share = law[x] / s
             for p in range(indptr[x], indptr[x + 1]):
-                after[indices[p]] += share * data[p] * np.exp(m - u[indices[p]])
+                after[indices[p]] += share * data[p] * np.exp((m - v[indices[p]]) / temperature)
 
 
 @entry(nogil=True)
 def _steep_divergence(
-    indptr: Any, indices: Any, data: Any, u: Any, other: Any, kl: Any, first: int, last: int
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    v: Any,
+    other: Any,
+    temperature: float,
+    kl: Any,
+    first: int,
+    last: int,
 ) -> float:
     largest = 0.0
     for x in range(first, last):
         m, k, s, t = np.inf, np.inf, 0.0, 0.0
         for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, u[indices[p]])
+            m = min(m, v[indices[p]])
             k = min(k, other[indices[p]])
         for p in range(indptr[x], indptr[x + 1]):
-            s += data[p] * np.exp(m - u[indices[p]])
-            t += data[p] * np.exp(k - other[indices[p]])
+            s += data[p] * np.exp((m - v[indices[p]]) / temperature)
+            t += data[p] * np.exp((k - other[indices[p]]) / temperature)
         total, change = 0.0, 0.0
-        shift = (k - m) - np.log(t / s)
+        shift = np.log(s / t) if min(s, t) >= TINY else np.log(s) - np.log(t)
         for p in range(indptr[x], indptr[x + 1]):
-            q = data[p] * np.exp(m - u[indices[p]]) / s
-            y = (u[indices[p]] - other[indices[p]]) + shift
-            rest = excess(y)
-            total += q * rest
-            change += q * abs(y + rest)
+            here, there = v[indices[p]], other[indices[p]]
+            q = data[p] * np.exp((m - here) / temperature) / s
+            y = apart(here, m, there, k) / temperature + shift
+            if q > 0.0 and abs(y) <= 1.0:
+                rest = excess(y)
+                total += q * rest
+                change += q * abs(y + rest)
+            else:
+                then = data[p] * np.exp((k - there) / temperature) / t
+                total += (then - q) - (q * y if q > 0.0 else 0.0)
+                change += abs(then - q)
         kl[x] = total
         largest = max(largest, change)
     return largest

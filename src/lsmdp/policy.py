@@ -9,7 +9,10 @@ Any value function v is a policy (eq:optQ). With temperature T and w = e^{-v/T},
 If P is reversible with respect to rho, then so is Q_v with respect to rho w (P w), for every v: the product
 rho(x) w(x) (P w)(x) Q_v(y|x) = rho(x) P(x,y) w(x) w(y) is symmetric. The stationary law then needs no linear algebra.
 
-The loops scale each row by its own largest weight, so that no span of v underflows (kernels.py).
+The loops scale each row by its own largest weight, so that no span of v underflows (kernels.py). v is taken as it
+stands, float by float: Q_v is then a certain kernel, and what is said of it here is true of that kernel. Its entries
+are known to a relative 745 eps where they are not below the smallest float, since differences of v are taken before
+they are divided by T.
 """
 
 from __future__ import annotations
@@ -23,13 +26,15 @@ import numpy as np
 
 from lsmdp import kernels
 from lsmdp.arrays import CSR, Floats, Ints, as_distribution, as_value, freeze, like, read_only
-from lsmdp.chain import LEAST_PIVOT, long_run_law
+from lsmdp.chain import LEAST_PIVOT, long_run_law, time_by_paths
 from lsmdp.elimination import eliminate
 from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP
 
 REDUCED_STATES = 20_000  # ordering the elimination of more takes long where it is of no use
 REDUCED_FLOPS = 2e8
+LOST = 1e-322  # a move that floats have lost, or of which they keep few digits, is off by less, over the sum of its row
+SETTLED = 1e-14  # error of a law, in the l1 norm, that such moves may make
 KEPT = 4  # flows that are kept with a model
 
 _flows: WeakKeyDictionary[LMDP, list[kernels.Flow]] = WeakKeyDictionary()
@@ -69,16 +74,13 @@ class Policy:
     def __post_init__(self) -> None:
         object.__setattr__(self, "v", as_value(self.v, self.lmdp.names))
 
-    @cached_property
-    def _u(self) -> Floats:
-        return np.asarray(self.v / self.lmdp.temperature)
-
     def row(self, x: int | str) -> tuple[Ints, Floats]:
         """The possible next states from x, and their probabilities; x is the number of a state, or its label."""
         P, x = self.lmdp.P, self.lmdp.numbered(x)
         entries = slice(P.indptr[x], P.indptr[x + 1])
         states = P.indices[entries].astype(np.int64)
-        weights = P.data[entries] * np.exp(self._u[states].min() - self._u[states])
+        values = self.v[states]
+        weights = P.data[entries] * np.exp((values.min() - values) / self.lmdp.temperature)
         return states, weights / weights.sum()  # eq:optQ
 
     def sample(self, x: int | str, rng: np.random.Generator) -> int:
@@ -89,19 +91,22 @@ class Policy:
 
     def push(self, p: Any) -> Floats:
         """p Q, the law of the next state when the present one has law p."""
-        return kernels.push(self.lmdp.P, self._u, as_distribution(p, self.lmdp.names))
+        return kernels.push(self.lmdp.P, self.v, as_distribution(p, self.lmdp.names), self.lmdp.temperature)
 
     def expect(self, f: Any) -> Floats:
         """Q f: for each state, the expectation of f after one step."""
-        return kernels.expect(self.lmdp.P, self._u, as_value(f, self.lmdp.names))
+        return kernels.expect(self.lmdp.P, self.v, as_value(f, self.lmdp.names), self.lmdp.temperature)
 
     def kl(self) -> Floats:
         """KL(Q(.|x) || P(.|x)) for each state, in nats (multiply by the temperature for the control cost)."""
-        return kernels.control_cost(self.lmdp.P, self._u)
+        return kernels.control_cost(self.lmdp.P, self.v, self.lmdp.temperature)
 
     def matrix(self) -> CSR:
         """Q as a CSR array. Entries below the smallest positive float are 0 in it."""
-        return freeze(like(self.lmdp.P, kernels.policy_weights(self.lmdp.P, self._u)))
+        return freeze(like(self.lmdp.P, self._weights()))
+
+    def _weights(self) -> Floats:
+        return kernels.policy_weights(self.lmdp.P, self.v, self.lmdp.temperature)
 
     @cached_property
     def _stationary(self) -> Floats:
@@ -110,21 +115,21 @@ class Policy:
         return np.asarray(read_only(self._written_out() if law is None else law))
 
     def _written_out(self) -> Floats:
+        Q = self.matrix()
         try:
-            return long_run_law(self.matrix())
+            law = long_run_law(Q)
         except AssumptionError:
-            raise ConvergenceError(
-                "the long-run law of this policy is beyond float64: it moves between some parts of the chain less than "
-                "once in 1e308 steps, so that how often it is in each of them is lost. The values and the policy are "
-                "not affected. Raise the temperature, or make the differences between the costs smaller."
-            ) from None
+            raise _beyond() from None
+        if Q.data.min() < kernels.NORMAL and not self._is_settled(Q, int(law.argmax())):
+            raise _beyond()
+        return law
 
     def _reduced(self) -> Floats | None:
         """By state reduction in the order that the model keeps, where that is cheap and no move has underflowed."""
-        if self.lmdp.n > REDUCED_STATES or self.lmdp.elimination_plan.flops > REDUCED_FLOPS:
+        if not self._is_reducible:
             return None
-        weights = kernels.policy_weights(self.lmdp.P, self._u)
-        if weights.min() == 0.0:
+        weights = self._weights()
+        if weights.min() < kernels.NORMAL:
             return None
         try:
             factors = eliminate(self.lmdp.elimination_plan, weights)
@@ -132,12 +137,45 @@ class Policy:
         except ConvergenceError:
             return None
 
+    @property
+    def _is_reducible(self) -> bool:
+        return self.lmdp.n <= REDUCED_STATES and self.lmdp.elimination_plan.flops <= REDUCED_FLOPS
+
+    def _is_settled(self, Q: CSR, state: int) -> bool:
+        """Whether the moves that floats have lost are too rare to matter for the law of Q, which lives in this state.
+
+        Each of them is off by a few 1e-324 over the sum s of its row. Where a row of Q is off by e in all, its law is
+        off by at most 2 e max_x E_x[T], with T the time to the state, in the l1 norm: the visits to each state
+        before T and after it, from x and from anywhere else, differ by no more (theory/dense.py).
+        """
+        _, s = kernels.scaled_sums(self.lmdp.P, self.v, self.lmdp.temperature)
+        error = 2.0 * LOST / float(s.min()) * float(np.diff(Q.indptr).max())
+        if error * time_by_paths(Q, state) <= SETTLED:
+            return True
+        if not self._is_reducible:
+            return False
+        end = np.zeros(self.lmdp.n)
+        end[state] = 1.0
+        try:
+            times = eliminate(self.lmdp.elimination_plan, Q.data, end).solve(np.ones(self.lmdp.n))
+        except ConvergenceError:
+            return False
+        return bool(error * times.max() <= SETTLED)
+
     def _balanced(self, rho: Floats) -> Floats:
-        """mu ~ rho w (P w), in logarithms: with r = -log(P w) - u, log mu = log rho - 2u - r up to a constant."""
-        r, _, _ = kernels.residual(self.lmdp.P, np.zeros(self.lmdp.n), self._u, 1.0)
-        logs = np.log(rho) - 2.0 * self._u - r
-        law = np.exp(logs - logs.max())
-        return np.asarray(law / law.sum())
+        """mu ~ rho w (P w), in logarithms: log mu = log rho + log s - (v + m)/T up to a constant.
+
+        m(x) is the smallest v that x leads to, and s(x) the sum of its row, scaled by that. The least of v + m is
+        subtracted before the division by T, with what rounding has taken from each v + m: the difference is then off by
+        a relative 3 eps, and mu(x) by some 745 eps where it is not below the smallest float, however large v/T is.
+        """
+        m, s = kernels.scaled_sums(self.lmdp.P, self.v, self.lmdp.temperature)
+        with np.errstate(over="ignore", invalid="ignore"):
+            logs = np.log(rho) + np.log(s) - _from_least(self.v, m) / self.lmdp.temperature
+            law = np.exp(logs - logs.max())
+        if not np.isfinite(total := law.sum()):
+            raise _beyond()
+        return np.asarray(law / total)
 
     def stationary(self) -> Floats:
         """mu, the long-run law of the state under this policy; 0 where it is below the smallest positive float."""
@@ -150,3 +188,29 @@ class Policy:
 
     def __repr__(self) -> str:
         return f"Policy({self.lmdp!r}, span of v {np.ptp(self.v):.4g})"
+
+
+def _beyond() -> ConvergenceError:
+    return ConvergenceError(
+        "the long-run law of this policy is beyond float64: it moves between some parts of the chain less than "
+        "once in 1e308 steps, so that how often it is in each of them is lost. The values and the policy are "
+        "not affected. Raise the temperature, or make the differences between the costs smaller."
+    )
+
+
+def _from_least(a: Floats, b: Floats) -> Floats:
+    """a + b less its minimum, to a relative 3 eps: what rounding takes from a sum is carried along."""
+    sums, rest = _two_sum(a, b)
+    lowest = np.flatnonzero(sums == sums.min())
+    least = lowest[rest[lowest].argmin()]
+    head, lost = _two_sum(sums, -sums[least])
+    tail, lost_too = _two_sum(rest, -rest[least])
+    total, last = _two_sum(head, tail)
+    return np.asarray(total + (last + (lost + lost_too)))
+
+
+def _two_sum(a: Floats, b: Any) -> tuple[Floats, Floats]:
+    """a + b, and what rounding took from it, exactly (Knuth)."""
+    total = a + b
+    other = total - a
+    return total, (a - (total - other)) + (b - other)

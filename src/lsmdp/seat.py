@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ import numpy as np
 from lsmdp import books, kernels, passes
 from lsmdp.arrays import Floats, Ints, mean
 from lsmdp.equilibrium import Equilibrium
+from lsmdp.errors import ConvergenceError
 from lsmdp.learners import Player, State, Stretch, pack, unpack
 from lsmdp.model import LMDP
 from lsmdp.policy import REDUCED_STATES, Policy, flow_of
@@ -32,6 +34,8 @@ OWN = ("law", "walkers", "paid")  # what a seat remembers besides what its learn
 
 class Round(NamedTuple):
     """One round of one learner. Costs are in the learner's units, [0, 1]; nan stands for what was not computed.
+
+    That may be since it would take too long, or since the stationary law of the policy is beyond float64.
 
     ``loss`` = ``state_cost`` + ``control_cost`` is exact in expectation. ``ideal_loss`` is the loss at the stationary
     law. ``average_cost`` and ``gap`` certify the policy for the cost it was chosen for. ``policy_change`` is
@@ -224,9 +228,10 @@ class Seat:
         divergence, change = passes.divergence(P, now, flow_of(self.lmdp, upcoming.v))
         ideal_loss, ideal_step = float("nan"), float("nan")
         if self.ideal:
-            mu = played.stationary() if rho is None or not now.flat else passes.balanced_law(now, rho)
-            ideal_loss = mean(mu, c_t) + T * passes.mean_control(now, kl, mu, mu)
-            ideal_step = t * T * mean(mu, divergence)
+            with suppress(ConvergenceError):  # a law beyond float64: the game goes on, and nothing is said of it
+                mu = played.stationary() if rho is None or not now.flat else passes.balanced_law(now, rho)
+                ideal_loss = mean(mu, c_t) + T * passes.mean_control(now, kl, mu, mu)
+                ideal_step = t * T * mean(mu, divergence)
         return Entry(state_cost, control_cost, ideal_loss, change, ideal_step), kl
 
     def _choose(self, c_t: Floats) -> Policy:
@@ -237,11 +242,10 @@ class Seat:
     def _walk(self, t: int, v: Floats, c_t: Floats, kl: Floats) -> float:
         if not self.walkers.size:
             return float("nan")
-        u = v / self.lmdp.temperature
         now = c_t[self.walkers] + self.lmdp.temperature * kl[self.walkers]
         self.paid = self.paid + now
         uniforms = np.random.default_rng((self.seed, t)).random(self.walkers.size)
-        self.walkers = kernels.sample(self.lmdp.P, u, self.walkers, uniforms)
+        self.walkers = kernels.sample(self.lmdp.P, v, self.walkers, uniforms, self.lmdp.temperature)
         return float(now.mean())
 
     def to_arrays(self) -> dict[str, Any]:

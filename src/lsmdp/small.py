@@ -105,19 +105,27 @@ class Leads(NamedTuple):
 
 
 def lead_all(
-    square: Square, temperature: float, costs: Floats, tols: Floats, v: Floats, inverse: Floats, debt: int
+    square: Square,
+    temperature: float,
+    costs: Floats,
+    tols: Floats,
+    v: Floats,
+    inverse: Floats,
+    debt: int,
+    slack: float = 0.0,
 ) -> Leads:
     """The optimum for each row of costs, certified within its tolerance, each from the last; v is where to begin.
 
-    ``inverse`` is the transposed A^{-1} from earlier (n x padded n), ``debt`` the extra steps taken with it. Ends
-    early, with ``done`` < the number of rows, before a round that is for the general solver.
+    ``inverse`` is the transposed A^{-1} from earlier (n x padded n), ``debt`` the extra steps taken with it, ``slack``
+    what the bounds are wider by than this P asks for. Ends early, with ``done`` < the number of rows, before a round
+    that is for the general solver.
     """
     rounds, n = costs.shape
     costs, tols, v = given(costs), given(tols), given(v)
     values, lo, hi, steps = np.empty((rounds + 1, n)), np.empty(rounds), np.empty(rounds), np.empty(rounds, np.int64)
     kept, values[0], sums = inverse.copy(), v, np.empty((rounds + 1, square.columns.shape[1]))
     done, renewed, debt = _lead_all(
-        square.columns, square.entries, temperature, costs, tols, v, kept, debt, values[1:], lo, hi, steps, sums
+        square.columns, square.entries, temperature, slack, costs, tols, v, kept, debt, values[1:], lo, hi, steps, sums
     )
     return Leads(done, values, lo, hi, steps, kept if renewed else inverse, debt, sums)
 
@@ -131,6 +139,7 @@ def track_all(
     values: Floats,
     lo: Floats,
     hi: Floats,
+    slack: float = 0.0,
 ) -> int:
     """Bellman updates for one mean cost after another (track.py), in place: for how many rounds.
 
@@ -138,7 +147,7 @@ def track_all(
     and bounds the optimum for means[k] by values[k]. Ends before a round whose values span too much for one scale.
     """
     means = given(means)
-    return _track_all(square.columns, square.entries, temperature, means, steps, averaged, values, lo, hi)
+    return _track_all(square.columns, square.entries, temperature, slack, means, steps, averaged, values, lo, hi)
 
 
 def inverse_at(square: Square, temperature: float, v: Floats) -> Floats:
@@ -210,6 +219,7 @@ def _lead_all(
     columns: Any,
     entries: Any,
     temperature: float,
+    slack: float,
     costs: Any,
     tols: Any,
     start: Any,
@@ -254,7 +264,7 @@ def _lead_all(
             lo, hi = -np.inf, np.inf
             low, span = look(columns, temperature, raw, d, w, s, logs)
             if span < np.inf:
-                lo, hi = _bounds(most, temperature, costs, t, raw, low, span, logs, new, g, residual)
+                lo, hi = _bounds(most, temperature, slack, costs, t, raw, low, span, logs, new, g, residual)
             gap = hi - lo
             better = gap <= tols[t]
             if not better and taken == 1:
@@ -311,6 +321,7 @@ def _track_all(
     columns: Any,
     entries: Any,
     temperature: float,
+    slack: float,
     means: Any,
     steps: int,
     averaged: bool,
@@ -325,7 +336,7 @@ def _track_all(
         low, span = look(columns, temperature, raw, d, w, s, logs)
         if span == np.inf:
             return t
-        los[t], his[t] = _bounds(most, temperature, means, t, raw, low, span, logs, v, f, residual)
+        los[t], his[t] = _bounds(most, temperature, slack, means, t, raw, low, span, logs, v, f, residual)
         pad(means[t + 1], c)
         for step in range(steps):
             if step > 0:
@@ -352,6 +363,7 @@ def _track_all(
 def _bounds(
     entries: float,
     temperature: float,
+    slack: float,
     costs: Any,
     t: int,
     raw: Any,
@@ -371,7 +383,7 @@ def _bounds(
         f[x] = -v[x] - temperature * logs[x]
     total = _residuals(costs, t, f, r)
     lo, hi = extremes(r)
-    _, error = enclose(max(-lo, hi), span, LEAST, span / temperature, temperature, entries, EPS)
+    _, error = enclose(max(-lo, hi), span, LEAST, span / temperature, temperature, entries, EPS, slack)
     return (lo - error, hi + error) if abs(total) + error < np.inf else (-np.inf, np.inf)
 
 

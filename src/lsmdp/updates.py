@@ -46,13 +46,14 @@ def update(
     *,
     steps: int,
     averaged: bool,
+    slack: float = 0.0,
 ) -> Updated:
     """v <- B v, or (B v + B B v) / 2, ``steps`` times; t counts c_t, and ``known`` is the flow of v."""
     low, w = exponentials_of(P, v, temperature) if known is None else (known.low, known.w)
     s, logs = (known.s, known.logs) if known is not None and known.flat else (np.empty(0), np.empty(0))
     new_sum, new = np.empty_like(v), np.empty_like(v)
     costs = (read_only(c_sum.view()), read_only(np.ascontiguousarray(c_t, dtype=np.float64).view()), t)
-    given = (*rows(P), *costs, read_only(v.view()), low, w, s, logs, temperature, EPS, new_sum, new)
+    given = (*rows(P), *costs, read_only(v.view()), low, w, s, logs, temperature, EPS, slack, new_sum, new)
     found = in_parts(P.nnz, v.size, lambda _, first, last: _first(*given, first, last))
     lo, hi = min(part[0] for part in found), max(part[1] for part in found)
     ends = min(part[2] for part in found), max(part[3] for part in found)
@@ -89,6 +90,7 @@ def _first(
     all_logs: Any,
     temperature: float,
     eps: float,
+    slack: float,
     new_sum: Any,
     once: Any,
     first: int,
@@ -118,7 +120,7 @@ def _first(
         )
         for k in range(size):
             mean[k] = before[k] / earlier
-        a, b = block_bounds(indptr[start : end + 1], mean, here, m, s, logs, temperature, eps, lower, upper)
+        a, b = block_bounds(indptr[start : end + 1], mean, here, m, s, logs, temperature, eps, slack, lower, upper)
         lo, hi = min(lo, a), max(hi, b)
         for k in range(size):
             total[k] = before[k] + cost[k]

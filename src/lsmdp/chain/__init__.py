@@ -9,7 +9,7 @@ What is exact only up to some size is returned as a :class:`Fact`: a value, or t
 """
 
 from lsmdp.chain.fact import Fact
-from lsmdp.chain.hitting import hitting_times, max_hitting_time, path_bound
+from lsmdp.chain.hitting import hitting_times, max_hitting_time, path_bound, time_by_paths
 from lsmdp.chain.laws import LEAST_PIVOT, is_reversible, long_run_law, reversible_law, stationary
 from lsmdp.chain.mixing import dobrushin, doeblin, mixing_steps, overlap, primitivity_index
 from lsmdp.chain.support import closed_class, largest_class, p_min, period, require_irreducible, strong_classes
@@ -35,4 +35,5 @@ __all__ = [
     "reversible_law",
     "stationary",
     "strong_classes",
+    "time_by_paths",
 ]

@@ -83,6 +83,20 @@ def path_bound(P: CSR, mu: Floats) -> float:
     return float(furthest)
 
 
+def time_by_paths(P: CSR, state: int) -> float:
+    """An upper bound on E_x[T_y] for all x and one y; infinite where that is beyond float64 or y cannot be reached.
+
+    From every x, some path of less than n moves leads to y. If each of these has at least the probability p, then y is
+    met in any n steps with probability p at least, and so after n/p steps on average at most.
+    """
+    n = P.shape[0]
+    back = P.T.tocsr()
+    with np.errstate(divide="ignore", over="ignore"):
+        lengths = -np.log(back.data)  # a move that is 0 is infinitely long
+        furthest = loops.path_lengths(back.indptr, back.indices, lengths, state, PATH_WORK * P.nnz).max()
+        return float(n * np.exp(furthest))
+
+
 def _hit(P: Floats, t: Floats) -> Floats:
     """Hitting times of a chain whose steps from x take t(x) on average."""
     n = t.size

@@ -72,7 +72,7 @@ def lead(lmdp: LMDP, c: Floats, state: State, tol: float) -> Lead:
 
 def passive_lead(lmdp: LMDP) -> Lead:
     """The optimum for the zero cost: do nothing, pay nothing."""
-    return Lead(np.zeros(lmdp.n), 0.0, 0.0, 0, NOWHERE, 0, 0.0, 0.0)
+    return Lead(np.zeros(lmdp.n), 0.0 - lmdp.rounding, lmdp.rounding, 0, NOWHERE, 0, 0.0, 0.0)
 
 
 def pack(state: State) -> dict[str, Any]:

@@ -111,13 +111,14 @@ def lead_all(lmdp: LMDP, costs: Floats, gaps: Floats, v: Floats, inverse: Floats
     """The optimum for each row of costs, each from the last; what is too hard for small.py is solved in general."""
     square = lmdp.square
     assert square is not None
-    leads = small.lead_all(square, lmdp.temperature, costs, gaps, v, inverse, debt)
+    leads = small.lead_all(square, lmdp.temperature, costs, gaps, v, inverse, debt, lmdp.rounding)
     while leads.done < len(costs):
         at = leads.done
         hard = solve(lmdp, costs[at], tol=float(gaps[at]), start=leads.v[at])
         leads.v[at + 1], (leads.lo[at], leads.hi[at]), leads.steps[at] = hard.v, hard.bounds, hard.iterations
         inverse = _inverse(lmdp, hard.v)
-        rest = small.lead_all(square, lmdp.temperature, costs[at + 1 :], gaps[at + 1 :], hard.v, inverse, 0)
+        begin = costs[at + 1 :], gaps[at + 1 :], hard.v, inverse, 0, lmdp.rounding
+        rest = small.lead_all(square, lmdp.temperature, *begin)
         for column, more in zip((leads.v[1:], *leads[2:5]), (rest.v[1:], *rest[2:5]), strict=True):
             column[at + 1 :] = more
         leads = leads._replace(done=at + 1 + rest.done, inverse=rest.inverse, debt=rest.debt, sums=small.UNKNOWN)

@@ -83,7 +83,7 @@ class TrackTheLeader:
         means = np.vstack([state.c_sum / max(state.t, 1), running_means(state.c_sum, costs, state.t)])
         values, lo, hi, done = np.vstack([state.v, costs]), np.empty(rounds), np.empty(rounds), 0
         while done < rounds:
-            rest = values[done:], lo[done:], hi[done:]
+            rest = values[done:], lo[done:], hi[done:], lmdp.rounding
             done += small.track_all(lmdp.square, lmdp.temperature, means[done:], self.steps, self.averaged, *rest)
             if done < rounds:  # v spans too much for one scale
                 before = running_sum(state.c_sum, costs[:done])
@@ -95,7 +95,8 @@ class TrackTheLeader:
     def _observe(self, lmdp: LMDP, state: TrackState, c_t: Floats) -> TrackState:
         known = kept_flow(lmdp, state.v)
         given = (lmdp.P, lmdp.temperature, state.c_sum, c_t, state.t + 1, state.v, known)
-        return TrackState(state.t + 1, *update(*given, steps=self.steps, averaged=self.averaged))
+        found = update(*given, steps=self.steps, averaged=self.averaged, slack=lmdp.rounding)
+        return TrackState(state.t + 1, *found)
 
     def report(self, before: TrackState, after: TrackState) -> Report:
         """The bounds that the policy played proves for the mean cost before the round."""

@@ -49,7 +49,7 @@ def solve(
     problem = Problem(lmdp, read_only(c / T))
     attempt = method.run(problem, _start(start, problem), 0.9 * tol / T)
     v = read_only(T * attempt.v - T * attempt.v.min())
-    r, lo, hi = kernels.residual(lmdp.P, c, v, T)
+    r, lo, hi = kernels.residual(lmdp.P, c, v, T, lmdp.slack(c))
     certified = hi - lo <= tol
     solution = Solution(
         lmdp=lmdp,

@@ -97,7 +97,20 @@ def iterate(
     """
     T, n = problem.lmdp.temperature, v.size
     known = seen or Seen(np.empty(n), np.empty(n))
-    given = (*made.given, frozen(costs), frozen(v), T, seen is None, frozen(gaps), limit, *age, price, *known, *out)
+    given = (
+        *made.given,
+        frozen(costs),
+        frozen(v),
+        T,
+        problem.lmdp.rounding,
+        seen is None,
+        frozen(gaps),
+        limit,
+        *age,
+        price,
+        *known,
+        *out,
+    )
     done, rounds, spent, recent = _rounds(*given)
     return done, Age(rounds, spent, recent), known
 
@@ -110,6 +123,7 @@ def _rounds(
     costs: Any,
     value: Any,
     T: float,
+    slack: float,
     unseen: bool,
     gaps: Any,
     limit: int,
@@ -132,7 +146,7 @@ def _rounds(
         for x in range(n):
             v[x], cost[x] = value[order[x]] if k == 0 else spare[x], costs[k, order[x]]
         los[k], his[k], taken = _round(
-            P, made, cost, v, T, unseen, gaps[k], limit, round(recent), z, logs, space, pairs
+            P, made, cost, v, T, slack, unseen, gaps[k], limit, round(recent), z, logs, space, pairs
         )
         steps[k] = taken
         for x in range(n):
@@ -163,6 +177,7 @@ def _round(
     cost: Any,
     v: Any,
     T: float,
+    slack: float,
     unseen: bool,
     tol: float,
     limit: int,
@@ -183,7 +198,7 @@ def _round(
     desk = space[n : n + 2 * RUN].reshape((2, RUN))  # the place of d, while that is not in use
     lo, hi = -np.inf, np.inf
     if unseen:
-        lo, hi = _judge(P, cost, v, T, z, logs, desk)
+        lo, hi = _judge(P, cost, v, T, slack, z, logs, desk)
         if not hi - lo < np.inf:
             return lo, hi, 0
     judged, steps, last = unseen, 0, np.inf
@@ -207,7 +222,7 @@ def _round(
         judged = usual == 1 if steps == 1 else span * (span / last) <= goal
         last = span
         if judged:
-            lo, hi = _judge(P, cost, v, T, z, logs, desk)
+            lo, hi = _judge(P, cost, v, T, slack, z, logs, desk)
             span = _residual(cost, T, logs, r)
         else:
             lo, hi = -np.inf, np.inf
@@ -218,12 +233,12 @@ def _round(
         best = min(best, span)
         _remember(r, pairs, steps)
     if not judged and span <= goal:
-        lo, hi = _judge(P, cost, v, T, z, logs, desk)
+        lo, hi = _judge(P, cost, v, T, slack, z, logs, desk)
     return lo, hi, steps
 
 
 @inner()
-def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any, desk: Any) -> tuple[float, float]:
+def _judge(P: Any, cost: Any, v: Any, T: float, slack: float, z: Any, logs: Any, desk: Any) -> tuple[float, float]:
     """Bounds on r = Bv - v, rounding included; v <- v - min v, z and log(Pz / z) on the way.
 
     Each row is given the error of one that has the largest of everything: entries, |c|, the span of v, 1/s. A v that
@@ -254,7 +269,7 @@ def _judge(P: Any, cost: Any, v: Any, T: float, z: Any, logs: Any, desk: Any) ->
         smallest, largest = extremes(surprise[:rows])
         lower, upper = min(lower, smallest), max(upper, largest)
     cheapest, dearest = extremes(cost)
-    _, error = kernels.enclose(max(-cheapest, dearest), high - low, least, -np.log(least), T, float(most), EPS)
+    _, error = kernels.enclose(max(-cheapest, dearest), high - low, least, -np.log(least), T, float(most), EPS, slack)
     if not upper - lower + error < np.inf:
         return -np.inf, np.inf
     return lower - error, upper + error

@@ -217,14 +217,14 @@ def _solved(problem: Problem, c: Floats, tol: float, v: Floats, goal: float) -> 
 
 
 def _gap(lmdp: LMDP, c: Floats, v: Floats) -> float:
-    _, lo, hi = kernels.residual(lmdp.P, c, v, lmdp.temperature)
+    _, lo, hi = kernels.residual(lmdp.P, c, v, lmdp.temperature, lmdp.rounding)
     return hi - lo
 
 
 def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None:
     """v from 0 with the bounds that it proves, if they are narrow enough."""
     v = read_only(v - v.min())
-    flow, lo, hi = kernels.evaluate(lmdp.P, c, v, lmdp.temperature)
+    flow, lo, hi = kernels.evaluate(lmdp.P, c, v, lmdp.temperature, lmdp.rounding)
     if not hi - lo <= tol:
         return None
     keep_flow(lmdp, flow)

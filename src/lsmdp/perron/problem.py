@@ -49,6 +49,11 @@ class Problem:
         return self.lmdp.elimination_plan
 
     @cached_property
+    def slack(self) -> float:
+        """What the bounds are wider by for costs of moves that were absorbed (in units of the temperature)."""
+        return self.lmdp.slack(self.c * self.lmdp.temperature) / self.lmdp.temperature if self.lmdp.rounding else 0.0
+
+    @cached_property
     def reversed_moves(self) -> tuple[CSR, Floats]:
         """The transpose of P as CSR, and the logarithms of its entries."""
         PT = self.P.T.tocsr()
@@ -56,7 +61,7 @@ class Problem:
 
     def residual(self, v: Floats) -> tuple[Floats, float, float]:
         """r = Bv - v and the bounds on lambda that it proves."""
-        return kernels.residual(self.P, self.c, v, 1.0)
+        return kernels.residual(self.P, self.c, v, 1.0, self.slack)
 
     def smoothed(self, v: Floats) -> tuple[Floats, Floats, float, float]:
         """v after Bellman steps v <- Bv, which never widen the gap and damp what a solve left, and its residual."""

@@ -93,7 +93,7 @@ def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
         if not wide < np.inf:
             break
         if _threaded(lmdp):
-            flow, lo, hi = kernels.evaluate(lmdp.P, c, flow.v, lmdp.temperature)
+            flow, lo, hi = kernels.evaluate(lmdp.P, c, flow.v, lmdp.temperature, lmdp.rounding)
             done = int(hi - lo <= tol)
         v = flow.v
         if done:
@@ -128,7 +128,18 @@ def _run(
     arrays, single = _kept(lmdp)
     n = 0 if _threaded(lmdp) else lmdp.n
     room, mine = (np.empty(n), np.empty(n), np.empty(n)), (flow.w, flow.s, flow.logs)
-    given = flow.temperature, frozen(costs), frozen(gaps), flow.v, *mine, flow.low, *single, limit, attempts
+    given = (
+        flow.temperature,
+        lmdp.rounding,
+        frozen(costs),
+        frozen(gaps),
+        flow.v,
+        *mine,
+        flow.low,
+        *single,
+        limit,
+        attempts,
+    )
     done, swaps, wide, rate = _rounds(*given, *arrays, frozen(out.v), *room, *out)
     v = read_only(out.v[max(done - 1, 0)].copy())
     return done, kernels.Flow(v, flow.temperature, 0.0, *(room if swaps % 2 or not n else mine)), wide, rate
@@ -157,6 +168,7 @@ def _kept(lmdp: LMDP) -> tuple[kernels.Arrays, tuple[Any, Any, Any, Any]]:
 @entry()
 def _rounds(
     temperature: float,
+    slack: float,
     costs: Any,
     gaps: Any,
     v: Any,
@@ -193,7 +205,7 @@ def _rounds(
         while left > 0 and steps[k] < limit:
             before, after = (v, w, s, logs), (found[k], found_w, found_s, found_logs)
             los[k], his[k], wide, taken, rate = _certified(
-                values[k], temperature, costs[k], before, low, single, diagonal, goal, limit - steps[k], P, after
+                values[k], temperature, slack, costs[k], before, low, single, diagonal, goal, limit - steps[k], P, after
             )
             steps[k] += taken
             gap, left = his[k] - los[k], left - 1
@@ -213,6 +225,7 @@ def _rounds(
 def _certified(
     u: Any,
     temperature: float,
+    slack: float,
     c: Any,
     before: Any,
     low: float,
@@ -261,7 +274,9 @@ def _certified(
         stalled = stalled + 1 if stalled < 0 or rate > STALLED else 0
     high = _added(x, w, temperature, u)
     if found_w.size > 0:
-        lo, hi = kernels.evaluate_into(P[0], P[1], P[2], c, found, high, temperature, found_w, found_s, found_logs)
+        lo, hi = kernels.evaluate_into(
+            P[0], P[1], P[2], c, found, high, temperature, slack, found_w, found_s, found_logs
+        )
     return lo, hi, span * rate, steps, rate
 
 

@@ -24,6 +24,9 @@ cold and the random ones matter where the costs are in phase with a cycle of mov
 stops at a saddle. In a long game the rarest slip costs a policy its phase, and the way down is flat up to there: so the
 likeliest moves of the cold average, made sure, are a candidate too. ``high`` is what ``fixed_costs`` finds for the best
 of them all, exact up to the rounding of a sum.
+
+Where costs of moves were absorbed, each round is known within the ``rounding`` of the model only: both bounds allow for
+that.
 """
 
 from __future__ import annotations
@@ -117,7 +120,8 @@ def bracket(
     walks = fixed_costs(lmdp, list(kernels.values()), held, p1)
     losses = {name: walk.loss for name, walk in zip(kernels, walks, strict=True)}
     best = min(losses, key=lambda name: round(losses[name], 9))  # of equals the first, which is the simplest
-    return Bracket(min(low, losses[best]), losses[best], kernels[best], best, losses)
+    high = losses[best] + len(held) * lmdp.rounding
+    return Bracket(min(low, losses[best]), high, kernels[best], best, losses)
 
 
 def _searched(search: Search, starts: Mapping[str, Floats], work: float) -> dict[str, Floats]:
@@ -173,7 +177,7 @@ def _values(lmdp: LMDP, block: Floats, end: Floats, temperature: float) -> tuple
     values, minima, errors = np.empty((len(block) + 1, lmdp.n)), np.empty(len(block)), np.empty(len(block))
     values[-1] = end
     _values_back(*rows(lmdp.P), block, temperature, EPS, values, minima, errors)
-    return values, (math.fsum(minima), math.fsum(np.abs(minima)), math.fsum(errors))
+    return values, (math.fsum(minima), math.fsum(np.abs(minima)), math.fsum(errors) + len(block) * lmdp.rounding)
 
 
 def _rounded_down(p1: Floats, first: Floats, sums: list[tuple[float, float, float]]) -> float:

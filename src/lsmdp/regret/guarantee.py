@@ -137,9 +137,9 @@ def guarantee(lmdp: LMDP, loss: float, v: Any, p1: Any, seen: CostRange) -> Guar
     Any value function v gives a true bound; that of the leader for the mean cost gives the best.
     """
     value, start = as_value(v, lmdp.names), as_distribution(p1, lmdp.names)
-    _, lambda_low, _ = kernels.residual(lmdp.P, seen.mean, value, lmdp.temperature)
+    _, lambda_low, _ = kernels.residual(lmdp.P, seen.mean, value, lmdp.temperature, lmdp.slack(seen.mean))
     largest = float(np.maximum(np.abs(seen.lowest), np.abs(seen.highest)).max())
-    excess = loss - seen.T * lambda_low + 2.0 * seen.T * EPS * largest
+    excess = loss - seen.T * lambda_low + seen.T * (2.0 * EPS * largest + lmdp.rounding)
     return Guarantee(excess, float(value.max() - start @ value), seen.phase_span)
 
 

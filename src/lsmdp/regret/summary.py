@@ -150,8 +150,22 @@ def regret(run: Run, *, bracket: bool = False) -> Regret:
             f"WARNING: a stationary policy pays {(leader_cost - bounds.high) / T:.3g} a round less than the leader: "
             "the costs are in phase with something, and no learner of this kind has small regret against it."
         )
+    notes += _without_law(run)
     learners = [_learner_regret(run, k, leader, leader_cost, bounds, along) for k in range(len(table.seats))]
     return Regret(T, leader, leader_cost, bounds, learners, notes)
+
+
+def _without_law(run: Run) -> list[str]:
+    """Why a sum over all rounds at the stationary laws is not known, where it would be cheap."""
+    seats = zip(run.table.seats, run.table.tallies, strict=True)
+    lost = [seat.learner.name for seat, tally in seats if seat.ideal and np.isnan(tally.ideal_loss)]
+    if not lost:
+        return []
+    return [
+        f"There is no idealised loss or regret of {', '.join(lost)}: in some rounds the stationary law of the policy "
+        "is beyond float64, since it all but never moves between some parts of the chain. Those rounds have no "
+        "ideal_loss and no ideal_step; everything else is known. A higher temperature makes such moves less rare."
+    ]
 
 
 def _learner_regret(

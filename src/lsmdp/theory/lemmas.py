@@ -19,7 +19,7 @@ from lsmdp.arrays import Floats
 from lsmdp.theory.certificate import Certificate, Reading, at_most, cube, equal, left_out, times
 from lsmdp.theory.constants import Constants, mixing_time, sensitivity
 from lsmdp.theory.statement import statement
-from lsmdp.theory.trace import Trace
+from lsmdp.theory.trace import ALL_ROUNDS, Trace
 
 NO_LAWS = "the stationary law of each policy would take too long"
 
@@ -28,6 +28,10 @@ def all_pairs(game: Trace) -> str:
     """Why what needs all pairs of states was not computed."""
     if not game.constants.exact:
         return "asked for the cheap version only"
+    if game.lost:
+        return game.lost
+    if game.lmdp.n <= ALL_ROUNDS:
+        return "the times that some leaders take between two states are beyond float64"
     return "the model is too large for a comparison of all pairs of states"
 
 

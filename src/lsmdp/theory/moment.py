@@ -20,6 +20,7 @@ import numpy as np
 
 from lsmdp.arrays import CSR, EPS, Floats, like
 from lsmdp.convex import lagrangian_gradient
+from lsmdp.errors import ConvergenceError
 from lsmdp.learners.base import Lead
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
@@ -40,6 +41,14 @@ class Claim(NamedTuple):
     lead: Lead | None = None  # where the solver goes on from
 
 
+def law_of(policy: Policy) -> Floats:
+    """The stationary law; nan where that is beyond float64, and so is all that is said of it."""
+    try:
+        return policy.stationary()
+    except ConvergenceError:
+        return np.full(policy.lmdp.n, np.nan)
+
+
 class Moment:
     """The leader of one round, in full: Q as the entries at P's places, its control cost, its law."""
 
@@ -51,7 +60,7 @@ class Moment:
         self.log_ratio = log_tilt(lmdp.P, claim.policy.v)
         self.log_q = lmdp.log_P + self.log_ratio
         self.kl = row_sums_of(lmdp.P, self.q * self.log_ratio)
-        self.mu = claim.policy.stationary()
+        self.mu = law_of(claim.policy)
         self.pi = self.mu[lmdp.entry_rows] * self.q
         self.is_normal = float(self.pi.min()) >= LEAST  # below, a ratio of entries has few digits
         x, there = lmdp.entry_rows, claim.v[lmdp.P.indices]

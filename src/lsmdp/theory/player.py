@@ -11,7 +11,7 @@ from lsmdp.arrays import Floats
 from lsmdp.learners import Player, TrackTheLeader
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
-from lsmdp.theory.moment import Moment, divergence, row_sums_of
+from lsmdp.theory.moment import Moment, divergence, law_of, row_sums_of
 from lsmdp.theory.rivals import log_tilt
 from lsmdp.theory.rows import Record, SeatRows
 
@@ -60,8 +60,8 @@ class Traced:
             own = Policy(unit, v)
             log_ratio = log_tilt(unit.P, own.v)
             q = unit.P.data * np.exp(log_ratio)
-            mu = own.stationary() if self.ideal else np.full(unit.n, np.nan)
-        r, lo, hi = kernels.residual(unit.P, moment.c, v, 1.0)
+            mu = law_of(own) if self.ideal else np.full(unit.n, np.nan)
+        r, lo, hi = kernels.residual(unit.P, moment.c, v, 1.0, unit.rounding)
         return chosen, Play(v, q, log_ratio, row_sums_of(unit.P, q * log_ratio), r, hi - lo, mu)
 
     def play(self, c_t: Floats, now: Moment, after: Moment) -> None:

@@ -39,11 +39,18 @@ GONE = "the costs could be read only once, so no fixed policy was played against
 
 
 def round_errors(game: Trace) -> Floats:
-    """What the solves may have done to the idealised losses of rounds 1, ..., t together, and rounding."""
+    """What the solves may have done to the idealised losses of rounds 1, ..., t together, and rounding.
+
+    Where a stationary law is not known, an idealised loss is at most max |c_t| + max KL with KL <= span v + lambda - c,
+    and two laws are at most 2 apart.
+    """
     t, steps = game.rounds, game.steps
-    gaps = np.cumsum((1.0 + t * steps.change_mu / 2) * game.gaps) + t * game.leader.gap[1:]
+    moved = np.where(np.isnan(steps.change_mu), 2.0, steps.change_mu)
+    gaps = np.cumsum((1.0 + t * moved / 2) * game.gaps) + t * game.leader.gap[1:]
+    ideal, most = np.abs(steps.ideal), steps.cost + game.leader.size[:-1]
+    ideal = np.where(np.isnan(ideal), most, ideal)
     # a law is stationary up to rounding, which meets span(t v_{t+1} - (t-1) v_t)
-    size = np.cumsum(np.abs(steps.ideal) + t * steps.change_v) + t * game.leader.size.max()
+    size = np.cumsum(ideal + t * steps.change_v) + t * game.leader.size.max()
     return np.asarray(gaps + game.noise * size)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from lsmdp import chain
 from lsmdp.arrays import CSR, Floats, as_cost, like, mean, row_sums
-from lsmdp.errors import ConvergenceError
+from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 from lsmdp.regret.bracket import bracket
@@ -131,8 +131,8 @@ def log_tilt(P: CSR, v: Floats) -> Floats:
 
 
 def _law(Q: Any, kernel: Any) -> tuple[Floats, bool]:
-    """The stationary law; where that is beyond float64 the uniform one, which serves where any fixed law does."""
+    """The stationary law; where there is no one, or it is beyond float64, the uniform law: any fixed one serves."""
     try:
         return (Q.stationary() if isinstance(Q, Policy) else chain.long_run_law(kernel)), True
-    except ConvergenceError:
+    except (AssumptionError, ConvergenceError):
         return np.full(kernel.shape[0], 1.0 / kernel.shape[0]), False

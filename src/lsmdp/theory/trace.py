@@ -19,6 +19,9 @@ term. The law of the state has been multiplied by up to T policies, and the rela
 most ``noise`` = 8 eps (n + T + span v). The sum behind a mean cost is compensated: the mean is within 2 eps max|c| of
 the true one.
 
+A stationary law may be beyond float64 where the temperature is low: it is nan then, and so is what depends on it. The
+statements concerned are left out.
+
 Numbers that need all pairs of states or a dense inverse (a(Q), the sensitivity Lambda, the variance sigma^2) are
 computed in all rounds of small models, in the marked rounds 1, 2, 5, 10, 20, ... of larger ones, and are nan elsewhere.
 """
@@ -137,6 +140,18 @@ class Trace:
         return np.asarray(self.leader.gap[:-1] + self.leader.gap[1:])
 
     @property
+    def lost(self) -> str:
+        """Why nothing can be said of some statements: a leader whose stationary law is beyond float64, if there is one.
+
+        The numbers that depend on it are nan.
+        """
+        at = np.flatnonzero(np.isnan(self.leader.imbalance))
+        if not at.size:
+            return ""
+        more = f" (and in {at.size - 1:,} more)" if at.size > 1 else ""
+        return f"the stationary law of the leader is beyond float64 in round {at[0] + 1:,}{more}"
+
+    @property
     def final_gap(self) -> float:
         """The gap of the leader of all costs."""
         return float(self.leader.gap[-1])
@@ -175,7 +190,7 @@ def trace(
     ``leader`` may be another way to find leaders, or a false one. ``look`` is shown the rounds ``at``.
     """
     lmdp.require_irreducible()
-    unit = LMDP(lmdp.P, labels=lmdp.labels, positions=lmdp.positions)
+    unit = LMDP(lmdp.P, labels=lmdp.labels, positions=lmdp.positions, rounding=lmdp.rounding / lmdp.temperature)
     book = _Book(lmdp, unit, start_law(lmdp, start), players(learners), leader, exact)
     costs = in_rounds(costs, lmdp.names)
     for c_t in costs:
@@ -214,6 +229,7 @@ class _Book:
     def _respond(self) -> Response | None:
         n = self.unit.n
         wanted = n <= ALL_ROUNDS or (n <= MARKED_ROUNDS and is_mark(self.t + 1))
+        wanted = wanted and not np.isnan(self.now.mu[0])
         return respond(self.now.Q, self.now.mu) if wanted and self.exact else None
 
     def seats(self) -> Seats:

@@ -15,7 +15,7 @@ from lsmdp.game import Run, Tally
 from lsmdp.learners import LearnerLike, players
 from lsmdp.model import LMDP
 from lsmdp.theory.beyond import posteriori_terms, sharp_terms
-from lsmdp.theory.certificate import Certificate, equal
+from lsmdp.theory.certificate import Certificate, equal, left_out
 from lsmdp.theory.curvature import curved_terms
 from lsmdp.theory.statement import STATEMENTS
 from lsmdp.theory.trace import Look, SeatTrace, Trace, trace
@@ -167,8 +167,17 @@ def _look(game: Trace, replays: list[Certificate]) -> Certificates:
             found += [made for seat in _seats(game) if one.concerns(seat) for made in one.certify(game, seat)]
         elif not one.standalone:
             found += one.certify(game)
+    if game.lost:
+        found = [_without_law(one, game.lost) for one in found]
     assumptions = [one for one in found if one.kind == "assumption"]
     return Certificates(game, assumptions + [one for one in found if one.kind != "assumption"])
+
+
+def _without_law(one: Certificate, reason: str) -> Certificate:
+    """The same, left out where a side of it depends on a law that is beyond float64."""
+    if not (np.isnan(one.left).any() or np.isnan(one.right).any()):
+        return one
+    return left_out(one.label, one.reading, reason, kind=one.kind, about=one.about)
 
 
 def _seats(game: Trace) -> list[SeatTrace]:
@@ -183,7 +192,7 @@ def _replayed(game: Trace, seat: SeatTrace, tally: Tally) -> Certificate:
 
 
 def _bound(game: Trace, seat: SeatTrace) -> dict[str, Any]:
-    """R' and its bound; a ratio where R' is positive."""
+    """R' and its bound; a ratio where R' is positive. None stands for what is beyond float64."""
     excess = seat.loss - game.T * float(game.leader.average_cost[-1])
     found: dict[str, Any] = {"learner": seat.name, "excess": excess}
     ways = {
@@ -194,5 +203,11 @@ def _bound(game: Trace, seat: SeatTrace) -> dict[str, Any]:
     for way, sums in ways.items():
         terms = {name: float(sum_[-1]) for name, sum_ in sums.items()}
         bound = sum(terms.values())
-        found[way] = {"bound": bound, "ratio": bound / excess if excess > 0.0 else None, "terms": terms}
+        ratio = bound / excess if excess > 0.0 else float("nan")
+        known = {name: _known(term) for name, term in terms.items()}
+        found[way] = {"bound": _known(bound), "ratio": _known(ratio), "terms": known}
     return found
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value
