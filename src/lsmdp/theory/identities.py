@@ -32,7 +32,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats, running_sum
 from lsmdp.theory.certificate import Certificate, Reading, equal, left_out
-from lsmdp.theory.lemmas import NO_LAWS
+from lsmdp.theory.lemmas import no_laws
 from lsmdp.theory.regrets import GONE, any_regret, round_errors
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import SeatTrace, Trace
@@ -81,7 +81,7 @@ def inexact(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
     """The FTL identity for policies that need not be leaders; what is allowed for is rounding alone (see above)."""
     rows, t = seat.rows, game.rounds
     if np.isnan(rows.ideal).any():
-        return left_out("new:inexact", reading, NO_LAWS, about=seat.name)
+        return left_out("new:inexact", reading, no_laws(seat), about=seat.name)
     left = running_sum(rows.ideal)
     right = running_sum(t * rows.own_next) + t * rows.own_ahead + running_sum((t - 1) * rows.own_shift)
     size = 1.0 + float(rows.span_v.max()) + float(game.steps.cost.max())
@@ -167,7 +167,7 @@ def I3(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
     """new:identity is the case Q_t = Q*_t."""
     rows, t = seat.rows, game.rounds
     if np.isnan(rows.ideal).any():
-        return left_out("new:I3", reading, NO_LAWS, about=seat.name)
+        return left_out("new:I3", reading, no_laws(seat), about=seat.name)
     left = running_sum(rows.ideal) - t * game.leader.average_cost[1:]
     right = running_sum(t * rows.to_next - (t - 1) * rows.to_leader)
     # as in regrets.py, with the learner's own laws; and rounding of log Q*/Q, which by Pinsker's inequality meets

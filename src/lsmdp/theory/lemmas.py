@@ -19,9 +19,14 @@ from lsmdp.arrays import Floats
 from lsmdp.theory.certificate import Certificate, Reading, at_most, cube, equal, left_out, times
 from lsmdp.theory.constants import Constants, mixing_time, sensitivity
 from lsmdp.theory.statement import statement
-from lsmdp.theory.trace import ALL_ROUNDS, Trace
+from lsmdp.theory.trace import ALL_ROUNDS, SeatTrace, Trace
 
-NO_LAWS = "the stationary law of each policy would take too long"
+
+def no_laws(seat: SeatTrace) -> str:
+    """Why the stationary laws of a learner's policies are not known."""
+    every = bool(np.isnan(seat.rows.ideal).all())
+    reason = "would take too long in each round" if every else "is beyond float64 in some rounds"
+    return f"the stationary law of its policy {reason}"
 
 
 def all_pairs(game: Trace) -> str:
