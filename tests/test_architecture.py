@@ -21,6 +21,7 @@ ORDER = (
     "errors",
     "labels",
     "arrays",
+    "inputs",
     "elementary",
     "parts",
     "kernels",

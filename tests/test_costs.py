@@ -849,7 +849,7 @@ class TestNpy:
 
         path = tmp_path / "c.npy"
         np.save(path, np.array([[Trap()] * 5], dtype=object), allow_pickle=True)
-        with pytest.raises(SpecError, match="it holds Python objects, and those are never loaded"):
+        with pytest.raises(SpecError, match="it holds pickled objects, and those are never loaded"):
             read_costs(path, PLAIN)
         assert not (tmp_path / "sprung").exists()
 

@@ -389,7 +389,8 @@ class TestShow:
     def test_an_unfinished_run_that_no_round_was_saved_of(self, run: Run) -> None:
         path = Path("begun")
         path.mkdir()
-        Folder(path).create(Spec.of(kernel="ring:5", costs="iid", rounds=7), {"states": 5, "start": 0})
+        inputs = {"versions": {}, "kernel": "", "costs": None, "seed": 0, "states": 5, "start": 0}
+        Folder(path).create(Spec.of(kernel="ring:5", costs="iid", rounds=7), inputs)
         result = run("show", path)
         assert "0 of 7 rounds" in result.stdout
         assert "Unfinished. Go on with: lsmdp play ring:5" in result.stdout

@@ -274,7 +274,8 @@ def test_a_run_of_nobody_but_who_sees_the_costs_has_a_page(tmp_path: Path) -> No
     assert [column["name"] for column in large["map"]["columns"]] == ["state", "mean cost", "chance, btl (sees c_t)"]
 
 
-def test_labels_cannot_break_out_of_the_page(tmp_path: Path) -> None:
+def test_labels_cannot_break_out_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     table = "from,to,weight\n</script><b>,b,1\nb,</script><b>,1\nb,b,1\n"
     (tmp_path / "moves.csv").write_text(table)
     page = _played(tmp_path / "run", str(tmp_path / "moves.csv"), "iid", 4, normalise=True)

@@ -436,7 +436,8 @@ class TestCosts:
     GOOD = np.random.default_rng(1).random((8, 4))
 
     @pytest.fixture
-    def spec(self, tmp_path: Path) -> Spec:
+    def spec(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spec:
+        monkeypatch.chdir(tmp_path)  # files below are read without being told to trust the folder
         return Spec.of(kernel="ring:4", costs=str(tmp_path / "costs.npy"), learners=("ftl", "passive"), rounds=8)
 
     def write(self, spec: Spec, round_: int, values: Any) -> None:

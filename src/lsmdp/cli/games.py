@@ -48,6 +48,9 @@ Checkpoint = Annotated[
     float, typer.Option("--checkpoint", metavar="SECONDS", help="How often to save what was played.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Read files outside of DIR and of this folder, where the run names such.")
+]
 Run = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.", show_default=False)]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from lsmdp.cli.base import Json, app, complaints, print_json
-from lsmdp.cli.games import Quiet, Run
+from lsmdp.cli.games import Quiet, Run, Trust
 
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Where to write it.  [default: DIR/report.html]")
@@ -17,10 +17,12 @@ Open = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
 
 
 @app.command()
-def report(run: Run, out: Out = None, show: Open = False, as_json: Json = False, quiet: Quiet = False) -> None:
+def report(
+    run: Run, out: Out = None, show: Open = False, trust: Trust = False, as_json: Json = False, quiet: Quiet = False
+) -> None:
     """Write a page about a run: one file that works anywhere."""
     with complaints():
-        path = write(run, out, quiet)
+        path = write(run, out, quiet, trust)
         if as_json:
             print_json({"page": str(path), "bytes": path.stat().st_size})
         else:
@@ -36,12 +38,14 @@ FigureFolder = Annotated[
 
 
 @app.command()
-def figures(run: Run, form: Format = "pdf", out: FigureFolder = None, as_json: Json = False) -> None:
+def figures(
+    run: Run, form: Format = "pdf", out: FigureFolder = None, trust: Trust = False, as_json: Json = False
+) -> None:
     """Write the figures of a run, ready for a paper."""
     with complaints():
         from lsmdp.report.figures import write_figures
 
-        written = [str(path) for path in write_figures(run, form, out)]
+        written = [str(path) for path in write_figures(run, form, out, trust=trust)]
         if as_json:
             print_json({"figures": written})
         else:
@@ -104,7 +108,7 @@ def _tell(summary: dict[str, Any], path: Path) -> None:
     typer.echo(f"See it move: {path} (or lsmdp demo --open)")
 
 
-def write(run: Path, out: Path | None, quiet: bool) -> Path:
+def write(run: Path, out: Path | None, quiet: bool, trust: bool = False) -> Path:
     """Write the page, showing progress on stderr."""
     from lsmdp.report import write_page
     from lsmdp.terminal import Progress
@@ -114,4 +118,4 @@ def write(run: Path, out: Path | None, quiet: bool) -> Path:
         def watch(what: str, t: int, rounds: int) -> None:
             progress.tick(t, rounds, lambda rate: f"{what}: round {t:,} of {rounds:,}, {rate:,.0f} a second")
 
-        return write_page(run, out, watch)
+        return write_page(run, out, watch, trust=trust)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lsmdp.cli.base import Json, LargestClass, Lazy, Normalise, Teleport, Temperature, app, complaints, print_json
-from lsmdp.cli.games import BY_NAME, COSTS_HELP, Quiet, Rounds, Scale, Seed, Start
+from lsmdp.cli.games import BY_NAME, COSTS_HELP, Quiet, Rounds, Scale, Seed, Start, Trust
 from lsmdp.errors import SpecError
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def certify(
     largest_class: LargestClass = False,
     teleport: Teleport = 0.0,
     lazy: Lazy = 0.0,
+    trust: Trust = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -55,7 +56,7 @@ def certify(
             if Path(target).is_dir():
                 if costs is not None:
                     raise SpecError(f'"{target}" is the folder of a run, which has its own costs. Leave out --costs.')
-                found = _of_run(Path(target), not no_search, not cheap, progress)
+                found = _of_run(Path(target), not no_search, not cheap, trust, progress)
             else:
                 if costs is None:
                     raise SpecError("certify needs --costs beside a kernel, or the folder of a run alone.")
@@ -85,11 +86,11 @@ def certify(
     raise typer.Exit(0 if found.holds else 1)
 
 
-def _of_run(path: Path, search: bool, exact: bool, progress: Progress) -> Certificates:
+def _of_run(path: Path, search: bool, exact: bool, trust: bool, progress: Progress) -> Certificates:
     from lsmdp import runs
     from lsmdp.theory import certify as certify_game
 
-    run = runs.load(path)
+    run = runs.load(path, trust=trust)
     return certify_game(run, search=search, exact=exact, watch=_watch(progress, run.rounds))
 
 

@@ -2,61 +2,59 @@
 
 A file has a column per state and a row per round (columns.py says which column is which state), or is in the long
 form with the columns round, state and cost, sorted by round. Row groups before the wanted round are passed over.
+Files are opened in ``inputs/parquet.py``, which says why a column's statistics are not asked.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow.parquet import ParquetFile
 
 from lsmdp.arrays import Floats
 from lsmdp.costs.columns import LONG_FORM, Columns, Entry, assembled, by_header
 from lsmdp.costs.sequence import BLOCK, Hash, Source, block_rows, gathered, update_with_file
-from lsmdp.errors import CostError, SpecError
+from lsmdp.errors import CostError
+from lsmdp.inputs.files import UnreadableError
+from lsmdp.inputs.parquet import Parquet
 from lsmdp.model import LMDP
-
-BUFFER = 2**16  # bytes of a column held while it is read
 
 
 def parquet_source(path: Path, lmdp: LMDP) -> Source:
     """The source for a parquet file, in whichever form it is; its numbers stay on disk."""
-    with _opened(path) as file:
-        schema, rows = file.schema_arrow, file.metadata.num_rows
-        names = [name.lower() for name in schema.names]
-        if not rows:
+    with Parquet(path) as file:
+        schema = file.schema
+        names = [name.lower() for name in file.names]
+        if not file.rows:
             raise CostError("it holds no rounds. Give one row per round.")
         if set(LONG_FORM) <= set(names):
             t, state, cost = (names.index(name) for name in LONG_FORM)
             _require(pa.types.is_integer(schema.types[t]), schema, t, "whole numbers")
+            _require(_is_name(schema.types[state]), schema, state, "names")
             _require(_is_numeric(schema.types[cost]), schema, cost, "numbers")
-            return Long(path, lmdp, (t, state, cost), list(_last_rounds(file, t))[-1])
-    columns = by_header(schema.names, lmdp)
-    for column in np.arange(len(names))[columns].tolist():
-        _require(_is_numeric(schema.types[column]), schema, column, "numbers")
-    return Wide(path, lmdp, columns, rows)
-
-
-def _opened(path: Path) -> Any:
-    try:
-        return ParquetFile(path, buffer_size=BUFFER)
-    except (pa.ArrowException, OSError) as broken:
-        raise SpecError(f"it cannot be read as .parquet: {_reason(broken)}. Write it with pyarrow.parquet.") from None
-
-
-def _reason(broken: Exception) -> str:
-    return str(broken).split("\n")[0].strip(" .")
+            filled = [group for group, rows in enumerate(file.group_rows) if rows]
+            return Long(path, lmdp, (t, state, cost), file.last(filled[-1], file.names[t]))
+        columns = by_header(file.names, lmdp)
+        for column in np.arange(len(names))[columns].tolist():
+            _require(_is_numeric(schema.types[column]), schema, column, "numbers")
+        return Wide(path, lmdp, columns, file.rows)
 
 
 def _is_numeric(kind: Any) -> bool:
     types = pa.types
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
+
+
+def _is_name(kind: Any) -> bool:
+    types = pa.types
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return bool(_is_numeric(kind) or text)
 
 
 def _require(good: bool, schema: Any, column: int, wanted: str) -> None:
@@ -77,8 +75,8 @@ class Wide:
 
     def blocks(self, start: int) -> Iterator[Floats]:
         """The rows from ``start`` on."""
-        with _opened(self.path) as file:
-            ends = np.cumsum([file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)])
+        with Parquet(self.path) as file:
+            ends = np.cumsum(file.group_rows)
             first = int(np.searchsorted(ends, start - 1, side="right"))
             t = 1 + (int(ends[first - 1]) if first else 0)
             for batch in _batches(file, first, block_rows(self.lmdp.n)):
@@ -104,9 +102,8 @@ class Long:
 
     def blocks(self, start: int) -> Iterator[Floats]:
         """The rounds from ``start`` on."""
-        with _opened(self.path) as file:
-            passed = takewhile(lambda last: last is not None and last < start, _last_rounds(file, self.places[0]))
-            entries = self._entries(file, sum(1 for _ in passed))
+        with Parquet(self.path) as file:
+            entries = self._entries(file, _first_group(file, self.places[0], start))
             yield from gathered(assembled(entries, self.lmdp, start), block_rows(self.lmdp.n))
 
     def _entries(self, file: Any, first: int) -> Iterator[Entry]:
@@ -123,21 +120,22 @@ class Long:
         update_with_file(digest, self.path, self.lmdp)
 
 
-def _last_rounds(file: Any, column: int) -> Iterator[int | None]:
-    """The largest round of each row group, where the file says so."""
-    flat = file.metadata.num_columns == len(file.schema_arrow.names)
-    for group in range(file.num_row_groups):
-        statistics = file.metadata.row_group(group).column(column).statistics if flat else None
-        yield statistics.max if statistics is not None and statistics.has_min_max else None
+def _first_group(file: Parquet, column: int, start: int) -> int:
+    """The first row group that does not end before round ``start``, or an earlier one where that cannot be told."""
+
+    def last(group: int) -> int:
+        found: int | None = file.last(group, file.names[column])
+        return start if found is None else found
+
+    return 0 if start == 1 else bisect_left(range(len(file.group_rows)), start, key=last)
 
 
-def _batches(file: Any, first: int, size: int) -> Iterator[Any]:
+def _batches(file: Parquet, first: int, size: int) -> Iterator[Any]:
     """Batches of rows from row group ``first`` on."""
     try:
-        for group in range(first, file.num_row_groups):  # one by one, so that damage costs no group before it
-            yield from file.iter_batches(size, row_groups=[group])
-    except pa.ArrowException as broken:
-        raise OSError(_reason(broken)) from None
+        yield from file.batches(first, size)
+    except UnreadableError as broken:
+        raise OSError(str(broken)) from None
 
 
 def _table(batch: Any, columns: Columns) -> Floats:

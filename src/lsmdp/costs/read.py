@@ -10,10 +10,6 @@ from difflib import get_close_matches
 from os import PathLike, fspath
 from os.path import exists
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from lsmdp.costs import families
 from lsmdp.costs.families import Made, Setting
@@ -21,7 +17,14 @@ from lsmdp.costs.lines import Fit, Lines, StandardInput
 from lsmdp.costs.names import ENDINGS, STANDARD_INPUT, Family, find, unknown
 from lsmdp.costs.sequence import Costs, Source, Table, as_scale, blaming
 from lsmdp.errors import SpecError
+from lsmdp.inputs.files import UnreadableError, require_regular
+from lsmdp.inputs.npy import map_npy
 from lsmdp.model import LMDP
+
+ADVICE = {
+    ".npy": "Write a table of numbers with numpy.save.",
+    ".parquet": "Write it with pyarrow.parquet.write_table.",
+}
 
 
 def read_costs(
@@ -84,6 +87,7 @@ def _existing(spec: str) -> Path:
         raise SpecError(f'"{spec}" is a folder. Name a file in it that ends in {", ".join(ENDINGS)}.')
     if not known:
         raise SpecError(f'"{spec}" ends in "{path.suffix}", which is not a known format. Use {", ".join(ENDINGS)}.')
+    require_regular(path)
     return path
 
 
@@ -98,22 +102,15 @@ def _missing(path: Path) -> SpecError:
 
 
 def _opened(path: Path, fit: Fit) -> Source:
-    match path.suffix.lower():
-        case ".npy":
-            return Table(_mapped(path), fit.lmdp, path)
-        case ".parquet":
-            from lsmdp.costs.parquet import parquet_source
-
-            return parquet_source(path, fit.lmdp)
-        case ending:
-            return Lines(path, fit, is_json=ending == ".jsonl")
-
-
-def _mapped(path: Path) -> npt.NDArray[Any]:
     try:
-        return np.lib.format.open_memmap(path, mode="r")
-    except (ValueError, EOFError, SyntaxError) as broken:
-        reason = "it holds Python objects, and those are never loaded" if "bject" in str(broken) else str(broken)
-        raise SpecError(
-            f"it cannot be read as .npy: {reason.strip(' .')}. Write a table of numbers with numpy.save."
-        ) from None
+        match path.suffix.lower():
+            case ".npy":
+                return Table(map_npy(path), fit.lmdp, path)
+            case ".parquet":
+                from lsmdp.costs.parquet import parquet_source
+
+                return parquet_source(path, fit.lmdp)
+            case ending:
+                return Lines(path, fit, is_json=ending == ".jsonl")
+    except UnreadableError as broken:
+        raise SpecError(f"it cannot be read as {path.suffix}: {broken}. {ADVICE[path.suffix.lower()]}") from None

@@ -17,12 +17,15 @@ from lsmdp.runs.folder import atomic
 __all__ = ["page", "write_page"]
 
 
-def write_page(path: Path, out: Path | None = None, watch: Watch | None = None) -> Path:
-    """Write the page of the run in a folder, into the folder unless another place is named; returns where it is."""
+def write_page(path: Path, out: Path | None = None, watch: Watch | None = None, *, trust: bool = False) -> Path:
+    """Write the page of the run in a folder, into the folder unless another place is named; returns where it is.
+
+    ``trust`` as for ``runs.load``.
+    """
     target = path / "report.html" if out is None else out
     if target.is_dir():
         raise SpecError(f'"{target}" is a folder. Name a file with --out, for example {target / "report.html"}.')
-    text = page(Folder(path), watch)
+    text = page(Folder(path), watch, trust=trust)
     with atomic(target) as stream:
         stream.write(text.encode())
     return target
@@ -32,7 +35,7 @@ def _nobody(_what: str, _t: int, _rounds: int) -> None:
     """Watches nothing."""
 
 
-def page(folder: Folder, watch: Watch | None = None) -> str:
+def page(folder: Folder, watch: Watch | None = None, *, trust: bool = False) -> str:
     """The page as text."""
     folder.require_finished()
-    return assemble("lsmdp.report", story(folder, load(folder.path), watch or _nobody))
+    return assemble("lsmdp.report", story(folder, load(folder.path, trust=trust), watch or _nobody))

@@ -76,11 +76,11 @@ def effort(folder: Folder, ax: Axes | None = None) -> Axes:
     return _finished(ax)
 
 
-def place(folder: Folder, ax: Axes | None = None, *, learner: str | None = None) -> Axes:
+def place(folder: Folder, ax: Axes | None = None, *, learner: str | None = None, trust: bool = False) -> Axes:
     """Where a learner is after the last round, on a grid."""
     from matplotlib.colors import ListedColormap
 
-    run = load(folder.path)
+    run = load(folder.path, trust=trust)
     if run.lmdp.grid_shape is None:
         raise SpecError(f'"{folder.path}" is no run on a grid, so there is no map to draw.')
     names = [seat.learner.name for seat in run.table.seats]
@@ -100,20 +100,24 @@ def place(folder: Folder, ax: Axes | None = None, *, learner: str | None = None)
 ALL: dict[str, Callable[..., Any]] = {"regret": regret, "paid": paid, "effort": effort, "place": place}
 
 
-def write_figures(path: Path, form: str = "pdf", out: Path | None = None) -> list[Path]:
-    """All figures of a run as files, into the folder ``figures`` of the run unless another is named."""
+def write_figures(path: Path, form: str = "pdf", out: Path | None = None, *, trust: bool = False) -> list[Path]:
+    """All figures of a run as files, into the folder ``figures`` of the run unless another is named.
+
+    ``trust`` as for ``runs.load``.
+    """
     if form not in FORMATS:
         raise SpecError(f'"{form}" is not a format of figures. Formats: {", ".join(FORMATS)}.')
     folder = Folder(path)
     folder.require_finished()
     pyplot = _pyplot()
+    has_map = load(path, trust=trust).lmdp.grid_shape is not None
     target = path / "figures" if out is None else out
     target.mkdir(parents=True, exist_ok=True)
     written = []
     for name, draw in ALL.items():
-        if name == "place" and load(path).lmdp.grid_shape is None:
+        if name == "place" and not has_map:
             continue
-        ax = draw(folder)
+        ax = draw(folder, trust=trust) if name == "place" else draw(folder)
         file = target / f"{name}.{form}"
         ax.figure.savefig(file, bbox_inches="tight", dpi=200)
         pyplot.close(ax.figure)

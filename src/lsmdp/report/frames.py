@@ -43,6 +43,8 @@ class Film:
             self.places = self.places[:, ::-1] * (-1.0, 1.0)  # (x, y) as a grid's (down, across): north is up
         if self.places is None and lmdp.n <= LARGEST:
             self.places = layout(lmdp.P)
+        if not getattr(run.costs, "replayable", True):
+            self.places = None  # there are no rounds to be seen again
         wanted = wanted_rounds(run.rounds, lmdp.n, len(self.names)) if self.places is not None else []
         self.rounds = frozenset(wanted)
         self.shots: list[dict[str, Any]] = []

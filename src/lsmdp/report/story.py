@@ -23,6 +23,7 @@ from lsmdp.regret.summary import LEADER_GAP
 from lsmdp.report import words
 from lsmdp.report.frames import Film
 from lsmdp.runs import Folder
+from lsmdp.runs.folder import damaged
 from lsmdp.terminal import palette
 from lsmdp.theory import Certificate, Certificates, certify
 from lsmdp.theory.beyond import sharp_terms
@@ -75,6 +76,8 @@ class Rounds:
             self.by_learner[name] = {
                 column: table[column].to_numpy(zero_copy_only=False).astype(np.float64)[mine] for column in columns
             }
+            if (count := np.count_nonzero(mine)) != summary["rounds"]:
+                raise damaged(folder.path, f"{count:,} of {summary['rounds']:,} rounds of {name} are written down")
 
     def leaders(self, summary: dict[str, Any], found: Certificates | None) -> Floats | None:
         """lambda_{t+1} for t = 1, ..., T, where somebody knows it."""
@@ -246,12 +249,17 @@ def _table_of_states(run: Run) -> dict[str, Any]:
     return {
         "kind": "table",
         "title": "Where the learners are after the last round",
-        "finding": f"The model has {lmdp.n:,} states and no coordinates: here are the likeliest {len(rows):,}. "
+        "finding": f"The model has {lmdp.n:,} states{_no_map(run)}: here are the likeliest {len(rows):,}. "
         "Click a heading to sort.",
         "note": "",
         "columns": columns,
         "rows": rows,
     }
+
+
+def _no_map(run: Run) -> str:
+    replayable = getattr(run.costs, "replayable", True)
+    return " and no coordinates" if replayable else ", and its costs cannot be read again to show it round by round"
 
 
 def _effort(rounds: Rounds, summary: dict[str, Any], costs: tuple[float, float]) -> dict[str, Any]:

@@ -22,11 +22,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, get_type_hints
-from zipfile import BadZipFile
 
 import numpy as np
 
 from lsmdp.errors import SpecError
+from lsmdp.inputs.files import UnreadableError
+from lsmdp.inputs.npy import read_npz
+from lsmdp.inputs.parquet import CHECKSUMS, read_parquet
+from lsmdp.inputs.records import read_json
+from lsmdp.runs.records import Manifest, Record, Summary
 from lsmdp.runs.spec import Spec
 from lsmdp.seat import Round
 
@@ -139,7 +143,7 @@ class Folder:
 
     def manifest(self) -> dict[str, Any]:
         """Versions and hashes of the inputs."""
-        return _read_json(self.path / "manifest.json")
+        return _read_json(self.path / "manifest.json", Manifest)
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Say what the run is made from."""
@@ -147,7 +151,7 @@ class Folder:
 
     def summary(self) -> dict[str, Any]:
         """Losses and regrets of a finished run."""
-        return _read_json(self.path / "summary.json")
+        return _read_json(self.path / "summary.json", Summary)
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Finish the run."""
@@ -163,9 +167,8 @@ class Folder:
         if not path.is_file():
             return None
         try:
-            with np.load(path, allow_pickle=False) as arrays:
-                return {name: arrays[name] for name in arrays.files}
-        except (ValueError, EOFError, KeyError, BadZipFile) as broken:
+            return read_npz(path)
+        except (UnreadableError, OSError) as broken:
             raise damaged(path, broken) from None
 
     def write_checkpoint(self, arrays: Mapping[str, Any]) -> None:
@@ -194,7 +197,7 @@ class Folder:
         ]
         (self.path / "rounds").mkdir(exist_ok=True)
         with atomic(self._part(number)) as stream:
-            parquet.write_table(pa.table(columns, schema=_schema()), stream)
+            parquet.write_table(pa.table(columns, schema=_schema()), stream, **CHECKSUMS)
 
     def drop_parts_after(self, count: int) -> None:
         """Remove what was written after the checkpoint that counts ``count`` parts."""
@@ -211,7 +214,7 @@ class Folder:
         if not self.is_played:
             with (
                 atomic(self.path / "rounds.parquet") as stream,
-                parquet.ParquetWriter(stream, _schema(), compression="zstd") as writer,
+                parquet.ParquetWriter(stream, _schema(), compression="zstd", **CHECKSUMS) as writer,
             ):
                 pending = _schema().empty_table()
                 for path in self._parts(count):
@@ -244,20 +247,20 @@ def _schema() -> pa.Schema:
 
 
 def _read_parquet(path: Path) -> pa.Table:
-    from pyarrow import ArrowException, parquet
-
     try:
-        return parquet.ParquetFile(path).read()  # unlike read_table, it reads nothing into the names of folders
-    except (ArrowException, OSError) as broken:
+        table = read_parquet(path)
+    except (UnreadableError, OSError) as broken:
         raise damaged(path, broken) from None
+    if not table.schema.equals(_schema()):
+        raise damaged(path, "its columns are not those of a table of rounds")
+    return table
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path, kind: type[Record]) -> dict[str, Any]:
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as broken:
+        return read_json(path, kind)
+    except (UnreadableError, OSError) as broken:
         raise damaged(path, broken) from None
-    return content
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:

@@ -54,12 +54,18 @@ def start(spec: Spec, path: str | PathLike[str], *, every: float = EVERY, watch:
 
 
 def resume(
-    path: str | PathLike[str], spec: Spec | None = None, *, every: float = EVERY, watch: Watch | None = None
+    path: str | PathLike[str],
+    spec: Spec | None = None,
+    *,
+    every: float = EVERY,
+    watch: Watch | None = None,
+    trust: bool = False,
 ) -> Run:
     """Go on with the run in a folder; a ``spec`` must ask for the same run, and starts it where there is none yet.
 
     The inputs may have moved: what counts is that the kernel is the same, and so are the costs of the rounds played.
     Of a finished run nothing is left to do, unless the spec asks for the bracket and the run was made without.
+    ``trust`` is for a run without a spec, as for :func:`load`.
     """
     folder = Folder(Path(path))
     if spec is not None and not folder.has_run:
@@ -67,6 +73,8 @@ def resume(
     folder.require_run()
     with folder.locked():
         there = folder.spec()
+        if spec is None and not trust:
+            _require_near(folder, there)
         game = _Game.lay(_continued(there, spec))
         keeper = _Keeper(folder, game.table, every)
         saved = folder.checkpoint()
@@ -80,17 +88,22 @@ def resume(
         return _finish(folder, game, keeper, watch)
 
 
-def load(path: str | PathLike[str]) -> Run:
+def load(path: str | PathLike[str], *, trust: bool = False) -> Run:
     """The run in a folder, as far as it was played. Its kernel and costs are read, but nothing is played.
 
-    Inputs that have changed since are refused: what the folder says would not be about them.
+    Inputs that have changed since are refused: what the folder says would not be about them. A folder may come from
+    somebody else, and its spec may name any file of yours: those outside of the folder of the run and of the one you
+    are in are read only if you ``trust`` it.
     """
     folder = Folder(Path(path))
     folder.require_run()
     saved = folder.checkpoint()
     if saved is None:
         raise SpecError(f'"{path}" holds a run of which no round was saved yet. Go on with it with --resume.')
-    game = _Game.lay(folder.spec())
+    spec = folder.spec()
+    if not trust:
+        _require_near(folder, spec)
+    game = _Game.lay(spec)
     if different := _changed_inputs(folder, game, saved):
         raise SpecError(
             f'"{path}" was played on other inputs: they differ in {", ".join(different)}. Bring back the files as they '
@@ -98,6 +111,21 @@ def load(path: str | PathLike[str]) -> Run:
         )
     _Keeper(folder, game.table).restore(saved)
     return game.run()
+
+
+def _require_near(folder: Folder, spec: Spec) -> None:
+    """Raise where a spec leads away from its folder and from the one we are in."""
+    places = [folder.path.resolve(), Path.cwd()]
+    for what, path in spec.files().items():
+        try:
+            near = any(path.resolve().is_relative_to(place) for place in places)
+        except (OSError, RuntimeError, ValueError):  # a circle of links, or no path at all
+            near = False
+        if not near:
+            raise SpecError(
+                f'"{folder.path}" was played on the {what} in "{path}", which is outside of it and of the folder that '
+                "you are in. If the run is yours, or you trust whoever made it, say so with --trust (trust=True)."
+            )
 
 
 def _continued(there: Spec, here: Spec | None) -> Spec:

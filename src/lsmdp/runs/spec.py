@@ -14,17 +14,20 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from lsmdp.costs import Costs, read_costs
+from lsmdp.costs.names import find as find_family
 from lsmdp.errors import SpecError
+from lsmdp.inputs.files import UnreadableError
+from lsmdp.inputs.records import read_toml
 from lsmdp.learners import Learner, learner_by_name
 from lsmdp.model import LMDP
-from lsmdp.sources import read_model
+from lsmdp.sources import MODELS, read_model
+from lsmdp.sources.names import find
 
 LEARNERS = ("ftl", "track", "passive")  # where none is named
 STANDARD_INPUT = "-"
@@ -81,6 +84,14 @@ class Spec(BaseModel):
         """The costs that it names, for this model."""
         return read_costs(self.costs, lmdp, rounds=self.rounds, seed=self.seed, scale=self.scale)
 
+    def files(self) -> dict[str, Path]:
+        """The files that it names, by what they hold."""
+        from lsmdp.sources.files import kernel_path
+
+        found = {} if find(self.kernel, MODELS) else {"kernel": kernel_path(self.kernel)}
+        named = find_family(self.costs) is not None or self.costs == STANDARD_INPUT
+        return found if named else found | {"costs": Path(self.costs)}
+
     def players(self) -> list[Learner]:
         """The learners that it names."""
         return [learner_by_name(name) for name in self.learners]
@@ -102,9 +113,11 @@ class Spec(BaseModel):
     def read(cls, path: Path) -> Spec:
         """The spec in a TOML file."""
         try:
-            fields = tomllib.loads(path.read_text(encoding="utf-8"))
-        except ValueError as broken:
+            fields = read_toml(path)
+        except UnreadableError as broken:
             raise SpecError(f'"{path}" is not TOML: {broken}. Correct it by hand.') from None
+        except OSError as refused:
+            raise SpecError(f'"{path}" cannot be read: {refused.strerror or refused}. Check the file.') from None
         try:
             return cls.of(**fields)
         except SpecError as wrong:

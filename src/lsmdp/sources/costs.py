@@ -29,9 +29,10 @@ from scipy import sparse
 from lsmdp.arrays import CSR, Floats, Ints, as_cost
 from lsmdp.costs.columns import INDEX, by_header, names_all, shown
 from lsmdp.errors import CostError, SpecError
+from lsmdp.inputs.npy import load_npy
 from lsmdp.labels import number_in
 from lsmdp.model import LMDP
-from lsmdp.sources.files import Format, blaming, endings, load_npy, read_file
+from lsmdp.sources.files import Format, blaming, endings, read_file
 from lsmdp.sources.names import COSTS, unknown
 from lsmdp.sources.tables import first_line, names_of, numbers_of, read_columns, read_numbers, read_parquet
 

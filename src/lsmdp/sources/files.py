@@ -9,26 +9,29 @@
     .graphml, .tntp  graphs and road networks (sources/networks.py); ``X_net.tntp:39``: through nodes begin at 39
 
 The weights of the last three are proportions by nature; of the others only if the user says so (normalise). Nothing
-here judges the numbers: that is the business of ``arrays.py``. Nothing is ever unpickled.
+here judges the numbers: that is the business of ``arrays.py``. Nothing is ever unpickled, and what a header promises
+is held against the size of the file first (``inputs``).
 """
 
 from __future__ import annotations
 
+import csv
 import re
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from lsmdp.errors import LsmdpError, SpecError
+from lsmdp.inputs.files import UnreadableError, broken_off, require_described, require_regular
+from lsmdp.inputs.npy import Archive, load_npy
 from lsmdp.labels import number_in
 from lsmdp.makers import edge_weights, walk_on_map
 from lsmdp.model import LMDP
@@ -38,7 +41,8 @@ from lsmdp.sources.networks import read_graphml, read_tntp
 from lsmdp.sources.tables import first_line, names_of, numbers_of, read_columns, read_numbers, read_parquet
 
 Labels = Sequence[str] | None
-UNREADABLE = (ValueError, KeyError, EOFError, OverflowError, MemoryError, BadZipFile, zlib.error, NotImplementedError)
+MAP = re.compile(r"(.*\.map):(.*)", flags=re.IGNORECASE | re.DOTALL)
+UNREADABLE = (ValueError, LookupError, EOFError, OverflowError, MemoryError, RecursionError, TypeError, csv.Error)
 
 
 class Content(NamedTuple):
@@ -71,7 +75,7 @@ def blaming(source: str) -> Iterator[None]:
 def kernel_file(spec: str) -> Content:
     """The weights in a file, and the labels and positions of their states if it has any."""
     formats = dict(KERNEL_FORMATS)
-    if asked := re.fullmatch(r"(.*\.map):(.*)", spec, flags=re.IGNORECASE | re.DOTALL):
+    if asked := MAP.fullmatch(spec):
         spec, neighbours = asked.groups()
         if neighbours not in ("4", "8"):
             raise SpecError(
@@ -87,6 +91,12 @@ def kernel_file(spec: str) -> Content:
         formats[".tntp"] = formats[".tntp"]._replace(read=partial(_read_tntp, first_through=first_through))
     content: Content = read_file(spec, formats, unknown(spec, MODELS, endings(KERNEL_FORMATS)))
     return content
+
+
+def kernel_path(spec: str) -> Path:
+    """The file that ``kernel_file`` reads."""
+    asked = MAP.fullmatch(spec)
+    return Path(asked[1] if asked else spec)
 
 
 def endings(formats: Mapping[str, Format]) -> str:
@@ -105,6 +115,7 @@ def read_file(spec: str, formats: Mapping[str, Format], nothing: SpecError) -> A
             raise SpecError(f'"{spec}" is a folder. Name a file in it that ends in {endings(formats)}.')
         if found is None:
             raise SpecError(f'"{spec}" ends in "{path.suffix}", which is not a known format. Use {endings(formats)}.')
+        require_regular(path)
         return _read_with(found, path)
     except OSError as refused:
         raise SpecError(f'"{spec}" cannot be read: {refused.strerror or refused}. Check the file.') from None
@@ -121,10 +132,9 @@ def _read_with(form: Format, path: Path) -> Any:
 
 
 def _reason(broken: Exception) -> str:
-    text = str(broken).strip(" .'\"").split("\n")[0] or type(broken).__name__
-    if "pickle" in text:
-        return "it holds pickled objects, and those are never loaded"
-    return f"it is truncated or of another kind ({text})"
+    if isinstance(broken, MemoryError):
+        return "its content needs more memory than there is"
+    return str(broken if isinstance(broken, UnreadableError) else broken_off(broken))
 
 
 def _missing(path: Path) -> SpecError:
@@ -136,29 +146,53 @@ def _missing(path: Path) -> SpecError:
     return SpecError(f'"{path}" does not exist. {hint}')
 
 
-def load_npy(path: Path) -> npt.NDArray[Any]:
-    """An array from a .npy file; pickled objects are refused."""
-    with path.open("rb") as stream:
-        array: npt.NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
-    return array
-
-
 def _read_npy(path: Path) -> Content:
     return Content(load_npy(path))
 
 
 def _read_npz(path: Path) -> Content:
-    with ZipFile(path) as archive:
-        arrays = [name.removesuffix(".npy") for name in archive.namelist()]
-    if "format" not in arrays:
-        raise SpecError(
-            f"it holds the arrays {', '.join(arrays)}, not a sparse matrix. Write it with "
-            "scipy.sparse.save_npz, or a single array with numpy.save."
-        )
-    with np.load(path, allow_pickle=False) as beside:
-        labels = _as_names(beside["labels"]) if "labels" in arrays else None
-        positions = beside["positions"] if "positions" in arrays else None
-    return Content(sparse.load_npz(path), labels, positions)  # scipy passes allow_pickle=False
+    with Archive(path) as arrays:
+        if "format" not in arrays.names:
+            raise SpecError(
+                f"it holds the arrays {', '.join(arrays.names)}, not a sparse matrix. Write it with "
+                "scipy.sparse.save_npz, or a single array with numpy.save."
+            )
+        weights = _sparse(arrays)
+        labels = _as_names(arrays["labels"]) if "labels" in arrays.names else None
+        positions = _as_places(arrays["positions"]) if "positions" in arrays.names else None
+    return Content(weights, labels, positions)
+
+
+def _sparse(arrays: Archive) -> Any:
+    """What ``scipy.sparse.save_npz`` wrote; the sizes of all arrays are compared before any of them is read."""
+    arrays.require_shapes({"format": (), "shape": (2,)})
+    kind, shape = arrays["format"].item(), arrays["shape"]
+    kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
+    if shape.dtype.kind not in "iu" or shape.min() < 0:
+        raise UnreadableError(f'the array "shape" holds {shape.tolist()}')
+    rows, cols = map(int, shape)
+    require_described(max(rows, cols), arrays.size)
+    if kind not in ("csr", "csc", "coo", "bsr", "dia"):
+        raise UnreadableError(f'it is a sparse matrix of the kind "{kind}"')
+    if kind == "dia":
+        arrays.require_shapes({"data": (None, None), "offsets": arrays.header("data").shape[:1]})
+        return sparse.dia_array((arrays["data"], _whole(arrays, "offsets")), shape=(rows, cols))
+    count = arrays.header("data").shape[:1]
+    if kind == "coo":
+        arrays.require_shapes({"data": (None,), "row": count, "col": count})
+        return sparse.coo_array((arrays["data"], (_whole(arrays, "row"), _whole(arrays, "col"))), shape=(rows, cols))
+    arrays.require_shapes({"data": (None,) if kind != "bsr" else (None, None, None), "indices": count})
+    if kind != "bsr":
+        arrays.require_shapes({"indptr": ((rows if kind == "csr" else cols) + 1,)})
+    make = {"csr": sparse.csr_array, "csc": sparse.csc_array, "bsr": sparse.bsr_array}[kind]
+    return make((arrays["data"], _whole(arrays, "indices"), _whole(arrays, "indptr")), shape=(rows, cols))
+
+
+def _whole(arrays: Archive, name: str) -> npt.NDArray[Any]:
+    found = arrays[name]
+    if found.dtype.kind not in "iu":
+        raise UnreadableError(f'the array "{name}" holds {found.dtype} values')
+    return found
 
 
 def _as_names(labels: npt.NDArray[Any]) -> list[str]:
@@ -168,7 +202,15 @@ def _as_names(labels: npt.NDArray[Any]) -> list[str]:
             f'the array "labels" holds {labels.dtype} values of shape {shape}. Give one text per state, such as '
             'numpy.array(["a", "b"]).'
         )
-    return [str(label) for label in labels.tolist()]
+    names = [str(label) for label in labels.tolist()]
+    "".join(names).encode()  # half a surrogate pair could never be printed
+    return names
+
+
+def _as_places(positions: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if positions.dtype.kind not in "buif":
+        raise SpecError(f'the array "positions" holds {positions.dtype} values. Give two real numbers per state.')
+    return positions
 
 
 def save_kernel(lmdp: LMDP, path: Path) -> None:

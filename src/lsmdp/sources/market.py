@@ -16,6 +16,7 @@ from scipy import sparse
 
 from lsmdp.arrays import Floats, require_entries
 from lsmdp.errors import SpecError
+from lsmdp.inputs.files import require_described
 
 LAYOUTS = ("coordinate", "array")
 FIELDS = ("real", "double", "integer", "pattern")
@@ -29,6 +30,7 @@ def read_market(path: Path) -> Any:
         sizes = _sizes(stream, 3 if layout == "coordinate" else 2)
         if layout == "array":
             return _array(_numbers(stream, 1).ravel(), sizes[0], sizes[1], symmetry == "symmetric")
+        require_described(max(sizes[:2]), path.stat().st_size)
         entries = _numbers(stream, 2 if field == "pattern" else 3)
     return _coordinate(entries, sizes, symmetry == "symmetric")
 
@@ -74,7 +76,8 @@ def _coordinate(entries: Floats, sizes: list[int], symmetric: bool) -> Any:
     rows, cols, promised = sizes
     _require_count(len(entries), promised)
     row, col = entries[:, 0], entries[:, 1]
-    outside = np.flatnonzero((row < 1) | (row > rows) | (col < 1) | (col > cols) | (row % 1 != 0) | (col % 1 != 0))
+    whole = (row == np.floor(row)) & (col == np.floor(col))
+    outside = np.flatnonzero(~whole | (row < 1) | (row > rows) | (col < 1) | (col > cols))
     if outside.size:
         at = int(outside[0])
         raise SpecError(f"entry {at + 1} is at ({row[at]:g}, {col[at]:g}), outside of {rows} x {cols}. Correct it.")

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,7 @@ from scipy import sparse
 
 from lsmdp.arrays import CSR, Floats, Ints, require_entries
 from lsmdp.errors import SpecError
+from lsmdp.inputs.files import require_described
 from lsmdp.labels import number_in
 from lsmdp.makers.edges import graph_weights
 
@@ -54,16 +56,37 @@ def read_graphml(path: Path) -> Graph:
         import networkx
     except ImportError:
         raise SpecError("reading GraphML needs networkx. Install it with: pip install 'lsmdp[graph]'.") from None
+    _require_plain(path)
+    _require_declared(ElementTree.parse(path).getroot())
     try:
-        _require_declared(ElementTree.parse(path).getroot())
         graph = networkx.read_graphml(path)
-    except ElementTree.ParseError as broken:
-        raise SpecError(
-            f"line {broken.position[0]} is not XML ({broken.msg}). Write it with networkx.write_graphml."
-        ) from None
-    except (networkx.NetworkXError, IndexError, KeyError) as broken:
-        raise SpecError(f"it is no GraphML graph ({broken}). Write it with networkx.write_graphml.") from None
+    except Exception as broken:  # networkx trusts its files: attributes of the wrong kind raise anything
+        reason = str(broken).split("\n")[0].strip(" .") or type(broken).__name__
+        raise SpecError(f"it is no GraphML graph ({reason}). Write it with networkx.write_graphml.") from None
     return graph_weights(graph)
+
+
+def _require_plain(path: Path) -> None:
+    """Raise where a file is not XML, or has entities of its own: GraphML needs none, and they can swell without end."""
+    parser = expat.ParserCreate()
+
+    def refuse(*_: object) -> None:
+        raise SpecError(
+            f"line {parser.CurrentLineNumber} defines an entity, which a graph does not need and which could stand for "
+            "any amount of text. Write it with networkx.write_graphml."
+        )
+
+    parser.EntityDeclHandler = refuse
+    try:
+        with path.open("rb") as stream:
+            parser.ParseFile(stream)
+    except expat.ExpatError as broken:
+        raise SpecError(
+            f"line {broken.lineno} is not XML ({expat.errors.messages[broken.code]}). Write it with "
+            "networkx.write_graphml."
+        ) from None
+    except (LookupError, ValueError) as broken:  # raised by Python, which is asked for encodings that expat lacks
+        raise SpecError(f"it is not in UTF-8 ({broken}). Write it with networkx.write_graphml.") from None
 
 
 def _require_declared(root: Any) -> None:
@@ -101,6 +124,7 @@ def read_tntp(path: Path, first_through: int | None = None) -> Roads:
     """The capacities, labels and positions of a TNTP road network whose through nodes begin here, or as it says."""
     lines = _lines(path)
     promised = _metadata(lines)
+    require_described(promised[NODES], path.stat().st_size)
     links = list(_links(lines))
     if len(links) != promised[LINKS]:
         raise SpecError(

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
+from lsmdp.inputs import parquet
 
 
 def first_line(path: Path) -> list[str]:
@@ -79,9 +80,7 @@ def read_columns(path: Path, header: list[str], *, text: Sequence[str], numbers:
 
 def read_parquet(path: Path) -> Any:
     """A pyarrow table with at least one column."""
-    from pyarrow import parquet
-
-    table = parquet.ParquetFile(path).read()
+    table = parquet.read_parquet(path)
     if not table.num_columns:
         raise SpecError("the table has no column. Give one column per state, or name them as documented.")
     return table
@@ -91,17 +90,22 @@ def numbers_of(table: Any, name: str) -> Floats:
     """A column of a pyarrow table as floats; missing values are NaN."""
     import pyarrow as pa
 
-    kind = table.schema.field(name).type
+    column = _column(table, name)
+    kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise SpecError(f'column "{name}" holds {kind} values, not numbers. Convert it, or leave it out.')
-    return np.asarray(table[name].cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
 
 
 def names_of(table: Any, name: str) -> npt.NDArray[Any]:
     """A column of state names: as whole numbers where all are written as such, else as text."""
     import pyarrow as pa
 
-    names = table[name].cast(pa.string()).combine_chunks()
+    column = _column(table, name)
+    try:
+        names = column.cast(pa.string()).combine_chunks()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise SpecError(f'column "{name}" holds {column.type} values, not names. Convert it to text.') from None
     nameless = np.flatnonzero(names.fill_null("").to_numpy(zero_copy_only=False) == "")
     if nameless.size:
         raise SpecError(f'row {nameless[0]} below the header has no name in the column "{name}". Name the state.')
@@ -113,6 +117,12 @@ def names_of(table: Any, name: str) -> npt.NDArray[Any]:
     except pa.ArrowInvalid:
         return text
     return np.asarray(numbers.to_numpy()) if numbers.cast(pa.string()).equals(names) else text  # 007 is a name
+
+
+def _column(table: Any, name: str) -> Any:
+    if (count := table.column_names.count(name)) > 1:
+        raise SpecError(f'there are {count} columns "{name}". Keep one of them.')
+    return table[name]
 
 
 def _opened(path: Path) -> TextIO:

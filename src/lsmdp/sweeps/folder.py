@@ -1,7 +1,7 @@
 """The folder of a sweep.
 
     sweep.json        what was asked for
-    runs/NAME.json    a finished run under its digest: what it is, and its rows (jobs.py)
+    runs/NAME.json    a finished run under its digest: what it is, its rows (jobs.py), and their sha256
     results.parquet   the rows of all runs of the sweep, in the order of the sweep file
     summary.json      medians, bands and growth (summary.py)
     report.html       the page (page.py)
@@ -13,15 +13,21 @@ asks for as well are used; others stay where they are.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from lsmdp.errors import SpecError
+from lsmdp.inputs.files import UnreadableError
+from lsmdp.inputs.parquet import CHECKSUMS, read_parquet
+from lsmdp.inputs.records import read_json
 from lsmdp.runs.folder import Folder, atomic
-from lsmdp.sweeps.jobs import Job, Row
+from lsmdp.runs.records import Record
+from lsmdp.sweeps.jobs import Job, Row, are_rows_of
 from lsmdp.sweeps.spec import Sweep
 from lsmdp.sweeps.summary import clairvoyant
 
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MADE = ("results.parquet", "summary.json", "report.html")
+T = TypeVar("T")
 JOB_COLUMNS: Mapping[str, type] = {"run": str, "model": str, "costs": str, "rounds": int, "seed": int}
 
 
@@ -70,25 +77,27 @@ class SweepFolder:
 
     def _sweep(self) -> Any:
         try:
-            return json.loads((self.path / "sweep.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            return read_json(self.path / "sweep.json", Record)
+        except (OSError, UnreadableError, SpecError):
             return None
 
     def rows(self, job: Job) -> list[Row] | None:
         """The rows of a finished run, or None."""
         try:
-            content = json.loads((self.runs / f"{job.digest}.json").read_text(encoding="utf-8"))
+            content = read_json(self.runs / f"{job.digest}.json", _finished_run())
             columns = [content["rows"][name] for name in Row._fields]
             found = [Row(*values) for values in zip(*columns, strict=True)]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, SpecError):
             return None
-        return found if content["run"] == job.digest and found else None
+        whole = (content["run"], content["sha256"]) == (job.digest, _sha256(content["rows"]))
+        return found if whole and are_rows_of(job, found) else None
 
     def keep(self, job: Job, rows: Sequence[Row]) -> None:
         """Write a finished run."""
         columns = dict(zip(Row._fields, map(list, zip(*rows, strict=True)), strict=True))
         spec = job.spec.model_dump(mode="json", exclude_none=True)
-        self._write(f"runs/{job.digest}.json", {"run": job.digest, "spec": spec, "rows": columns}, indent=None)
+        content = {"run": job.digest, "spec": spec, "rows": columns, "sha256": _sha256(columns)}
+        self._write(f"runs/{job.digest}.json", content, indent=None)
 
     def write_table(self, runs: Iterable[tuple[Job, Sequence[Row]]]) -> None:
         """Make one table of all runs."""
@@ -105,13 +114,11 @@ class SweepFolder:
         schema = _schema()
         columns = [pa.array(values, field.type) for field, values in zip(schema, zip(*lines, strict=True), strict=True)]
         with atomic(self.path / "results.parquet") as stream:
-            parquet.write_table(pa.table(columns, schema=schema), stream, compression="zstd")
+            parquet.write_table(pa.table(columns, schema=schema), stream, compression="zstd", **CHECKSUMS)
 
     def table(self) -> pa.Table:
         """A row per run, learner and marked round."""
-        from pyarrow import parquet
-
-        return parquet.ParquetFile(self.path / "results.parquet").read()
+        return self._made("results.parquet", read_parquet)
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write the medians, bands and fits."""
@@ -119,8 +126,15 @@ class SweepFolder:
 
     def summary(self) -> dict[str, Any]:
         """What was written last."""
-        content: dict[str, Any] = json.loads((self.path / "summary.json").read_text(encoding="utf-8"))
-        return content
+        return self._made("summary.json", lambda path: read_json(path, Record))
+
+    def _made(self, name: str, read: Callable[[Path], T]) -> T:
+        try:
+            return read(self.path / name)
+        except (UnreadableError, OSError) as broken:
+            raise SpecError(
+                f'"{self.path / name}" cannot be read ({broken}). Start the sweep again: its runs are kept.'
+            ) from None
 
     def write_page(self, text: str) -> None:
         """Write the page."""
@@ -135,6 +149,20 @@ class SweepFolder:
 def default_folder(path: Path) -> Path:
     """Where a sweep goes if nothing else is said: runs/NAME of the sweep file."""
     return Path("runs", path.stem)
+
+
+@cache
+def _finished_run() -> type[Record]:
+    """What the file of a finished run holds: its digest, and the columns of its rows."""
+    from pydantic import create_model
+
+    kinds: dict[str, Any] = {name: (list[kind], ...) for name, kind in get_type_hints(Row).items()}  # type: ignore[valid-type]
+    columns = create_model("Columns", __base__=Record, **kinds)
+    return create_model("FinishedRun", __base__=Record, run=(str, ...), rows=(columns, ...), sha256=(str, ...))
+
+
+def _sha256(columns: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
 
 
 def _schema() -> pa.Schema:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ import numpy as np
 
 from lsmdp.costs import Costs
 from lsmdp.errors import LsmdpError, SpecError
-from lsmdp.game import Run, Tally, play
+from lsmdp.game import Run, Tally, next_mark, play
 from lsmdp.model import LMDP
 from lsmdp.perron import solve
 from lsmdp.regret import Regret
@@ -100,6 +100,15 @@ def played(job: Job) -> list[Row] | str:
         return list(rows(run))
     except (LsmdpError, OSError, MemoryError) as wrong:
         return f"{type(wrong).__name__}: {wrong or 'this needs more memory than there is'}"
+
+
+def are_rows_of(job: Job, found: Sequence[Row]) -> bool:
+    """Whether rows are those of a job by their learners and rounds."""
+    T, marks = job.spec.rounds or 1, [1]
+    while marks[-1] < T:
+        marks.append(min(next_mark(marks[-1] + 1), T))
+    names = [learner.name for learner in job.spec.players()]
+    return [(row.learner, row.t) for row in found] == [(name, t) for name in names for t in marks]
 
 
 def rows(run: Run) -> Iterator[Row]:

@@ -16,7 +16,6 @@ from the folder where the command is run.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -26,6 +25,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from lsmdp.costs.names import STANDARD_INPUT, find, unknown
 from lsmdp.errors import LsmdpError, SpecError
 from lsmdp.game import start_law
+from lsmdp.inputs.files import UnreadableError
+from lsmdp.inputs.records import read_toml
 from lsmdp.learners import learner_by_name
 from lsmdp.model import LMDP
 from lsmdp.runs import Spec
@@ -138,10 +139,10 @@ class Sweep(BaseModel):
 def read(path: Path) -> tuple[Sweep, list[Job]]:
     """A sweep file and its jobs, or a SpecError that lists all that is wrong with it."""
     try:
-        fields = tomllib.loads(path.read_text(encoding="utf-8"))
+        fields = read_toml(path)
     except OSError as refused:
         raise SpecError(f'"{path}" cannot be read: {refused.strerror}. Name a sweep file (TOML).') from None
-    except ValueError as broken:
+    except UnreadableError as broken:
         raise SpecError(f'"{path}" is not TOML: {broken}. Correct it by hand.') from None
     return plan(fields, str(path))
 

@@ -1,0 +1,11 @@
+"""Files that somebody else may have written, read without trust.
+
+- :mod:`~lsmdp.inputs.files`: only regular files are read, and what a header promises is held against the size of the
+  file before memory is asked for;
+- :mod:`~lsmdp.inputs.npy`: arrays (``.npy``) and archives of arrays (``.npz``);
+- :mod:`~lsmdp.inputs.parquet`: the one place that opens parquet files;
+- :mod:`~lsmdp.inputs.records`: JSON and TOML with the types that they should have.
+
+A file that is damaged, forged or of another kind raises :class:`~lsmdp.inputs.files.UnreadableError` with the reason in
+a few words; whoever asked for the file adds its name and the way out, and makes it an error of lsmdp.
+"""

@@ -1,0 +1,70 @@
+"""What may be opened, and how much a file may ask for.
+
+**Regular files only.** A pipe gives nothing until somebody writes to it, and a device may never end: a command that
+opened one would wait for ever, or fill the memory.
+
+**States.** A model has a move for every state, and to write a move takes more than a byte, also compressed: deflate
+needs 1.1 to 1.5 bytes for each of n different row pointers, text at least four. So a file of s bytes describes at most
+s states, and a header that promises more lies or has lost its file. Up to ``FEW`` states nothing is said.
+
+**Memory.** Deflate shrinks what repeats itself up to 1032 times (a match of 258 bytes takes two bits at least). Kernels
+do not repeat themselves like that, since they name all their states; the most that was measured is 303 times, for a
+full matrix of equal chances. So the content of a file may take ``SWELL`` times its size, and ``LITTLE`` bytes in any
+case.
+"""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from lsmdp.errors import SpecError
+
+FEW = 2**20  # states; a few megabytes
+LITTLE = 2**28  # bytes
+SWELL = 500
+
+KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+class UnreadableError(ValueError):
+    """What is in a file is not what its ending says; the message is the reason, a clause without a full stop."""
+
+
+def broken_off(error: Exception) -> UnreadableError:
+    """What to say where a library stumbles over the content of a file."""
+    text = str(error).split("\n")[0].strip(" .'\"") or type(error).__name__
+    return UnreadableError(f"it is truncated or of another kind: {text}")
+
+
+def require_regular(path: Path) -> int:
+    """The size of a regular file in bytes; anything else that can be opened is an error."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        kind = next((name for test, name in KINDS if test(found.st_mode)), "no regular file")
+        raise SpecError(f'"{path}" is {kind}, and only regular files are read. Save what it gives in a file first.')
+    return found.st_size
+
+
+def require_described(states: int, size: int) -> None:
+    """Raise where a file of ``size`` bytes promises more states than it can describe; see the module docstring."""
+    if states > max(FEW, size):
+        raise SpecError(
+            f"it promises {states:,} states in {size:,} bytes, but every state has a move, which takes more than a "
+            "byte. Correct the number, or write the file again: it may be truncated."
+        )
+
+
+def require_affordable(wanted: int, size: int) -> None:
+    """Raise where the content of a file of ``size`` bytes would take ``wanted`` bytes, which is out of proportion."""
+    if wanted > max(LITTLE, SWELL * size):
+        raise UnreadableError(
+            f"its content would take {wanted:,} bytes of memory, more than {SWELL} times the {size:,} bytes of the "
+            "file; if that is meant, write it without compression"
+        )

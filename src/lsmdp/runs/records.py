@@ -1,0 +1,82 @@
+"""What manifest.json and summary.json hold, as far as anybody looks into them.
+
+A file that does not fit is refused as damaged when it is read. Other fields may be there as well: a later version may
+have more to say.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Count = Annotated[int, Field(ge=1, lt=2**53)]
+Known = float | None
+
+
+class Record(BaseModel):
+    """Strict types, finite numbers, and room for more fields."""
+
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class Manifest(Record):
+    """Versions and hashes of the inputs (manifest.py)."""
+
+    versions: dict[str, str]
+    kernel: str
+    costs: str | None
+    seed: Annotated[int, Field(ge=0)]
+    states: Count
+    start: str | int
+
+
+class Regrets(Record):
+    """Of one learner, each under the name of its comparator."""
+
+    leader: Known
+    best_stationary_low: Known
+    best_stationary_high: Known
+
+
+class Paid(Record):
+    """What one learner paid, in some unit."""
+
+    loss: float
+    state_cost: float
+    control_cost: float
+    ideal_loss: Known
+    idealised_regret: Known
+    regret: Regrets
+
+
+class Figures(Paid):
+    """All figures of one learner of a finished run."""
+
+    transient: Known
+    comparator: Known
+    regret_at_most_by_mixing_sum: dict[str, float]
+    regret_against_leader_along: list[Annotated[list[float], Field(min_length=3, max_length=3)]]
+    seconds: float
+
+
+class Units(Record):
+    """The same in the user's units."""
+
+    low: float
+    high: float
+    learners: Annotated[dict[str, Paid], Field(min_length=1)]
+
+
+class Summary(Record):
+    """Losses and regrets of a finished run (summary.py)."""
+
+    states: Count
+    rounds: Count
+    start: str | int
+    finished: bool
+    average_cost_of_leader: float
+    average_cost_bounds: Annotated[list[float], Field(min_length=2, max_length=2)]
+    learners: Annotated[dict[str, Figures], Field(min_length=1)]
+    notes: list[str]
+    your_units: Units | None = None
