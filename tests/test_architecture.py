@@ -20,6 +20,7 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 ORDER = (
     "errors",
     "arrays",
+    "forms",
     "elementary",
     "parts",
     "kernels",

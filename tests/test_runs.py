@@ -283,8 +283,8 @@ class TestCrashes:
         """A checkpoint that forgets the law of the state is found out."""
         restore = game.Seat.restore
 
-        def forgetful(seat: game.Seat, arrays: Any) -> None:
-            restore(seat, {**arrays, "law": np.full_like(arrays["law"], 1.0 / arrays["law"].size)})
+        def forgetful(seat: game.Seat, arrays: Any, past: Any) -> None:
+            restore(seat, {**arrays, "law": np.full_like(arrays["law"], 1.0 / arrays["law"].size)}, past)
 
         monkeypatch.setattr(game.Seat, "restore", forgetful)
         interrupted(tmp_path / "run")

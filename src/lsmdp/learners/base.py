@@ -12,16 +12,20 @@ choice was worth as a solution for the mean cost it was made for, and what it to
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from lsmdp.arrays import Floats
+from lsmdp.errors import SpecError
+from lsmdp.forms import COUNT, Form, Past, anything, require, vector
 from lsmdp.model import LMDP
 from lsmdp.perron import NOWHERE, Followed, follow
 from lsmdp.policy import Policy
 
 State = Any  # a NamedTuple of arrays and numbers, a type of each learner's own
+NOTHING_KNOWN = Past()
 
 
 class Report(NamedTuple):
@@ -71,9 +75,35 @@ def pack(state: State) -> dict[str, Any]:
     return {name: np.asarray(value) for name, value in zip(state._fields, state, strict=True)}
 
 
-def unpack(like: State, arrays: dict[str, Any]) -> State:
-    """The state of the same type as ``like`` that was packed into these arrays."""
-    return type(like)(**{name: _plain(arrays[name]) for name in like._fields})
+def unpack(like: State, arrays: Mapping[str, Any], past: Past = NOTHING_KNOWN) -> State:
+    """The state of the same type and model as ``like`` that was packed into these arrays.
+
+    A type that has a method ``forms(past)``, as all of lsmdp have, says with it what the arrays must be (forms.py).
+    """
+    forms = like.forms(past) if hasattr(like, "forms") else {}
+    if missing := [name for name in like._fields if name not in arrays]:
+        raise SpecError(f'the array "{missing[0]}" is missing')
+    require(arrays, forms)
+    state = type(like)(**{name: _plain(arrays[name]) for name in like._fields})
+    if "hi" in forms and not state.lo <= state.hi:
+        raise SpecError(f"the bounds are {state.lo} and {state.hi}, the wrong way round")
+    return state
+
+
+def lead_forms(like: State) -> dict[str, Form]:
+    """What the fields of a leader must be. The inverse only says where to go next: nothing is believed of it."""
+    return {
+        "v": vector(like.v.size),
+        "lo": Form(),
+        "hi": Form(),
+        "steps": COUNT,
+        "anchor": Form(((0,), (like.v.size,))),
+        "age": COUNT,
+        "spent": Form(low=0.0),
+        "recent": Form(low=0.0),
+        "inverse": anything(like.inverse.shape),
+        "debt": COUNT,
+    }
 
 
 def _plain(array: Any) -> Any:
