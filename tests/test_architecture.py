@@ -19,6 +19,7 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 # Each module may import those above it. A package (such as perron) counts as one; inside it any acyclic order will do.
 ORDER = (
     "errors",
+    "files",
     "arrays",
     "forms",
     "elementary",
