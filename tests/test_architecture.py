@@ -19,8 +19,10 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 # Each module may import those above it. A package (such as perron) counts as one; inside it any acyclic order will do.
 ORDER = (
     "errors",
+    "files",
     "labels",
     "arrays",
+    "forms",
     "inputs",
     "elementary",
     "parts",

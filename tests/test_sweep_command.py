@@ -175,6 +175,38 @@ class TestCommand:
             process.wait()
             assert until(lambda: not living(process.pid))
 
+    def test_a_killed_scheduler_is_told_in_one_sentence(self, tmp_path: Path) -> None:
+        """Its client once logged the attempts to reach it again, with tracebacks, before we said what had happened."""
+        pytest.importorskip("distributed", reason="Dask is not installed: pip install 'lsmdp[dask]'")
+        Path("long.toml").write_text(LONG)
+        place = ["--scheduler-file", "scheduler.json", "--no-dashboard"]
+        scheduler = ["distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", *place]
+        worker = ["distributed.cli.dask_worker", "--no-nanny", "--nthreads", "1", *place]
+        silent: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        started = [subprocess.Popen([sys.executable, "-m", *words], **silent) for words in (scheduler, worker, worker)]
+        try:
+            assert until(Path("scheduler.json").exists)
+            address = json.loads(Path("scheduler.json").read_text())["address"]
+            command = ["sweep", "long.toml", "--dask", address, "--quiet"]
+            program = [sys.executable, "-c", "from lsmdp.cli import main; main()", *command]
+            with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+                assert until(lambda: bool(list(Path("runs/long/runs").glob("*.json"))) or process.poll() is not None)
+                for one in started:
+                    one.kill()
+                stdout, stderr = process.communicate(timeout=120)
+        finally:
+            for one in started:
+                one.kill()
+                one.wait()
+        assert (process.returncode, stdout) == (2, "")
+        told = re.fullmatch(
+            r'SpecError: the connection to the Dask cluster "(.*)" was lost\. See that its scheduler is up, and start '
+            r'the sweep again\.\n\d of 5 runs are kept in "runs/long"\. Go on with: lsmdp sweep .*\n',
+            stderr,
+        )
+        assert told, stderr
+        assert told[1] == address
+
 
 class TestPage:
     def test_one_file_that_asks_for_nothing(self) -> None:

@@ -42,6 +42,7 @@ from numba import njit
 from lsmdp.arrays import EPS, Floats
 from lsmdp.chain import LEAST_PIVOT
 from lsmdp.elementary import extremes
+from lsmdp.forms import COUNT, Form, Past, anything
 from lsmdp.small import Square, invert, times
 
 LAW_GOAL = 1e-12  # l1 distance to the stationary law
@@ -65,6 +66,20 @@ class Equilibrium(NamedTuple):
     inverse: Floats
     K: float
     debt: int
+
+    def forms(self, _: Past) -> dict[str, Form]:
+        """What its arrays must be when they come back from a file (forms.py).
+
+        Where floats lose a law or an inverse, what is left here is not used, and can be anything.
+        """
+        return {
+            "mu": anything(self.mu.shape),
+            "anchor": Form((self.anchor.shape,)),
+            "anchored": anything(self.anchored.shape),
+            "inverse": anything(self.inverse.shape),
+            "K": Form(low=0.0, high=np.inf),
+            "debt": COUNT,
+        }
 
     @classmethod
     def first(cls, square: Square) -> Equilibrium:

@@ -21,7 +21,7 @@ matter where they are cut.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -30,11 +30,12 @@ import numpy as np
 from lsmdp.arrays import Floats, as_cost, as_distribution
 from lsmdp.costs.sequence import Costs, block_rows
 from lsmdp.errors import SpecError
+from lsmdp.forms import BEYOND_COUNTS, COUNT, Form, Past, anything, require, vector
 from lsmdp.labels import in_rounds
 from lsmdp.learners import LearnerLike, players
 from lsmdp.model import LMDP
 from lsmdp.regret import CostRange, Regret, regret
-from lsmdp.seat import Block, Round, Seat, can_idealise
+from lsmdp.seat import WIDE, Block, Round, Seat, can_idealise
 
 MARKED_STATES = 100_000  # beyond this, the mean costs along the way are not kept
 
@@ -109,6 +110,23 @@ class Tally(NamedTuple):
         sums = np.add.accumulate(np.hstack([start, np.array(columns)]), axis=1)[:, -1]
         sums[Tally._fields.index("max_gap")] = np.fmax(self.max_gap, np.fmax.reduce(block.gap))
         return _tally(sums)
+
+
+def tally_form(seats: int) -> Form:
+    """What the tallies of so many seats must be: finite, but for what may not have been computed, and counts whole."""
+    fields = Tally._fields
+    counts = np.isin(fields, ("solves", "steps"))
+    blank = np.isin(fields, ("ideal_loss", "ideal_regret", "sampled_loss", "max_gap"))
+    low, high = np.where(counts, 0.0, -WIDE), np.where(counts, BEYOND_COUNTS, WIDE)
+    return Form(((seats, len(fields)),), low=low, high=high, blank=blank)
+
+
+def marks_until(t: int) -> list[int]:
+    """The rounds of :func:`is_mark` up to round t."""
+    found = [1]
+    while (following := next_mark(found[-1] + 1)) <= t:
+        found.append(following)
+    return found if t else []
 
 
 def next_mark(t: int) -> int:
@@ -194,17 +212,24 @@ class Table:
             "tallies": np.array(self.tallies, dtype=np.float64),
             "marks.t": np.array([mark[0] for mark in self.marks], dtype=np.int64),
             "marks.c_bar": np.array([mark[1] for mark in self.marks]).reshape(len(self.marks), self.lmdp.n),
-            "marks.tallies": np.array([mark[2] for mark in self.marks], dtype=np.float64),
+            "marks.tallies": np.array([mark[2] for mark in self.marks], dtype=np.float64).reshape(
+                len(self.marks), len(self.seats), len(Tally._fields)
+            ),
         }
         arrays |= {f"seen.{name}": np.asarray(value) for name, value in self.seen._asdict().items()}
         for k, seat in enumerate(self.seats):
             arrays |= {f"seat{k}.{name}": value for name, value in seat.to_arrays().items()}
         return arrays
 
-    def restore(self, arrays: Mapping[str, Any]) -> None:
-        """Go on from what ``to_arrays`` gave."""
+    def restore(self, arrays: Mapping[str, Any], costs: tuple[float, float] = (-WIDE, WIDE)) -> None:
+        """Go on from what ``to_arrays`` gave, once it is certain that it can be that, with costs of this range."""
+        require(arrays, {"t": COUNT})
         self.t = int(arrays["t"])
+        past = Past(self.t, *costs)
+        require(arrays, self._forms(past))
         self.seen = CostRange(self.t, *(np.asarray(arrays[f"seen.{name}"]) for name in CostRange._fields[1:]))
+        if self.t and not (self.seen.lowest <= self.seen.highest).all():
+            raise SpecError("the lowest cost of a state is above its highest")
         self.tallies = [_tally(row) for row in arrays["tallies"]]
         self.marks = [
             (int(t), c_bar, [_tally(row) for row in rows])
@@ -212,7 +237,29 @@ class Table:
         ]
         for k, seat in enumerate(self.seats):
             prefix = f"seat{k}."
-            seat.restore({name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)})
+            own = {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
+            try:
+                seat.restore(own, past)
+            except SpecError as wrong:
+                raise SpecError(f"{seat.learner.name}: {wrong}") from None
+
+    def _forms(self, past: Past) -> dict[str, Form]:
+        """What the arrays of the books must be after these rounds."""
+        n, t, seats = self.lmdp.n, self.t, len(self.seats)
+        marks = np.array(marks_until(t) if n <= MARKED_STATES else [], dtype=np.int64)
+        ends, sums = past.costs(n) if t else anything((n,)), past.sums(n)
+        largest = max(-sums.low, sums.high)
+        return {
+            "tallies": tally_form(seats),
+            "marks.t": Form((marks.shape,), np.int64, marks, marks),
+            "marks.c_bar": past.costs(marks.size, n),
+            "marks.tallies": replace(tally_form(seats), shapes=((marks.size, seats, len(Tally._fields)),)),
+            "seen.T": past.number,
+            "seen.total": sums,
+            "seen.lost": vector(n, -largest, largest),
+            "seen.lowest": ends,
+            "seen.highest": ends,
+        }
 
 
 def _tally(row: Floats) -> Tally:

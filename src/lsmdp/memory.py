@@ -8,20 +8,22 @@ A file holds a *snapshot* of the learner's state and, behind it, the rounds sinc
     records                             checksum, state of the system (-1: not known), number of costs, costs
 
 A learner's state is a function of the costs it has seen, so snapshot and records together are the state, bit for bit:
-``load`` observes the costs of the records again. A snapshot is written beside its place, synced and moved there. A
-record is one write to the end of the file and costs microseconds, so a :class:`Memory` can write each round down before
-anybody hears of it, whatever happens to the process afterwards. Only where the machine itself stops (a power cut) may
-the last records be missing or torn; torn ones are dropped, with a warning. Every now and then, and at the end, the
-records are folded into a new snapshot, so that loading takes at most about a second of observing.
+``load`` observes the costs of the records again. A snapshot is written beside its place, synced and moved there
+(files.py). Several processes may save to one place: the last one's file is there, and whoever loads finds a whole one.
+Only a :class:`Memory` has its file for itself. A record is one write to the end of the file and costs microseconds, so
+a :class:`Memory` can write each round down before anybody hears of it, whatever happens to the process afterwards. Only
+where the machine itself stops (a power cut) may the last records be missing or torn; torn ones are dropped, with a
+warning. Every now and then, and at the end, the records are folded into a new snapshot, so that loading takes at most
+about a second of observing.
 
-Nothing is pickled. A file of another model, learner or temperature is refused.
+Nothing is pickled. A file of another model, learner or temperature is refused, and so is one whose arrays cannot be
+those of the learner's state (forms.py). The checksums find accidents; they are no seal.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
-import io
 import json
 import os
 import struct
@@ -29,20 +31,21 @@ import time
 import warnings
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from math import isfinite
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from lsmdp import __version__
+from lsmdp import __version__, forms
 from lsmdp.arrays import Floats, as_cost
-from lsmdp.errors import SpecError
+from lsmdp.errors import CostError, SpecError
+from lsmdp.files import atomic, clear, held, is_gone, shared
 from lsmdp.learners import LearnerLike, Player, State, pack, unpack
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
-from lsmdp.runs.folder import atomic
 from lsmdp.runs.manifest import kernel_hash
 
 FORMAT, VERSION = "lsmdp learner", 1
@@ -76,8 +79,10 @@ def save(path: str | PathLike[str], lmdp: LMDP, learner: LearnerLike, state: Sta
         state, int(t) if isinstance(t, int | np.integer) else 0
     )  # a learner of your own may mean otherwise by t
     _require_its_own(lmdp, player, state)
-    with _explained(place), atomic(place) as stream:
-        stream.write(_snapshot(lmdp, player, kept))
+    content = _snapshot(lmdp, player, kept)
+    with _explained(place), _unless_in_use(place), atomic(place) as stream:
+        stream.write(content)
+    clear(place.parent)
 
 
 def load(path: str | PathLike[str], lmdp: LMDP, learner: LearnerLike) -> State:
@@ -96,7 +101,8 @@ class Memory:
         self.path, self.lmdp, self.learner = _place(path), lmdp, Player.of(learner)
         self.added, self.due, self.spent = 0, EVERY, 0.0
         with _explained(self.path):
-            self._file = _locked(self.path)
+            self._file = held(self.path, _in_use(self.path), alone=True)
+            clear(self.path.parent)
 
     def begin(self, fresh: Kept) -> Kept:
         """What the file knows; ``fresh`` where there was none, or it was empty."""
@@ -116,6 +122,10 @@ class Memory:
         entry = ENTRY.pack(at, len(costs) // 8) + costs
         record = CHECK.pack(zlib.crc32(entry)) + entry
         with _explained(self.path):
+            if is_gone(self._file):
+                raise SpecError(
+                    f'"{self.path}" was removed or replaced while it was in use. Start again from what is there.'
+                )
             if self._file.write(record) != len(record):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self.added += 1
@@ -129,11 +139,14 @@ class Memory:
     def fold(self, kept: Kept) -> None:
         """Make a snapshot of it, without records behind it."""
         began = time.perf_counter()
-        with _explained(self.path):
+        content = _snapshot(self.lmdp, self.learner, kept)
+        with _explained(self.path), ExitStack() as failing:
             with atomic(self.path) as stream:
-                stream.write(_snapshot(self.lmdp, self.learner, kept))
-            replaced, self._file = self._file, _locked(self.path)
-            replaced.close()
+                stream.write(content)
+                after = failing.enter_context(shared(stream))  # it is ours before it is there for others
+            failing.pop_all()
+            before, self._file = self._file, after
+            before.close()
         self.added, self.spent = 0, 0.0
         self.due = max(EVERY, PATIENCE * (time.perf_counter() - began))
 
@@ -146,10 +159,13 @@ class Memory:
 
 
 def _snapshot(lmdp: LMDP, learner: Player, kept: Kept) -> bytes:
-    body, arrays = io.BytesIO(), learner.pack(kept.state)
-    for array in arrays.values():
-        np.lib.format.write_array(body, array, allow_pickle=False)
-    content = body.getvalue()
+    arrays = learner.pack(kept.state)
+    if strange := [name for name, array in arrays.items() if not forms.can_be_kept(array)]:
+        raise SpecError(
+            f'the state of "{learner.name}" cannot be saved: its field "{strange[0]}" holds '
+            f"{arrays[strange[0]].dtype} values. A state that can be saved is made of arrays of numbers."
+        )
+    content = b"".join(map(forms.as_bytes, arrays.values()))
     head = {
         "format": FORMAT,
         "version": VERSION,
@@ -199,8 +215,8 @@ def _read(path: Path, content: bytes, lmdp: LMDP, learner: Player) -> Kept:
     """What a file knows: its snapshot, and what the learner makes of the records behind it."""
     head, body, tail = _split(path, content)
     _require_same(path, head, _identity(lmdp, learner))
-    kept, used = _kept(path, head, body, learner.init(lmdp)), 0
-    for at, c_t, end in _records(tail, lmdp.n):
+    kept, used = _kept(path, head, body, learner.init(lmdp), lmdp.n), 0
+    for at, c_t, end in _records(path, tail, lmdp.n):
         kept, used = kept.after(lmdp, learner, at, c_t), end
     if used < len(tail):
         warnings.warn(
@@ -237,20 +253,35 @@ def _checksum(head: Mapping[str, Any], body: bytes) -> int:
     return zlib.crc32(body, zlib.crc32(json.dumps(head).encode()))
 
 
-def _kept(path: Path, head: Mapping[str, Any], body: bytes, like: State) -> Kept:
+def _kept(path: Path, head: Mapping[str, Any], body: bytes, like: State, n: int) -> Kept:
+    """The snapshot, once it is certain that it can be one of this learner on a model of n states."""
+    fields, rounds, at, scale = (head.get(name) for name in ("fields", "rounds", "at", "scale"))
     here = list(pack(like))
-    if head["fields"] != here:
+    if fields != here:
+        there = ", ".join(map(str, fields)) if isinstance(fields, list) else str(fields)
         raise SpecError(
-            f'"{path}" was saved by another version of the learner ({", ".join(head["fields"])} there, '
-            f"{', '.join(here)} here). Use the lsmdp that wrote it, or begin a new file."
+            f'"{path}" was saved by another version of the learner ({there} there, {", ".join(here)} here). Use the '
+            "lsmdp that wrote it, or begin a new file."
         )
-    stream = io.BytesIO(body)
+    if type(rounds) is not int or not 0 <= rounds < forms.BEYOND_COUNTS:
+        raise _damaged(path, f"the number of its rounds is {rounds}")
+    if type(at) is not int or not NOWHERE <= at < n:
+        raise _damaged(path, f"the state of the system is {at}, and the model has {n}")
+    if scale is not None and not _is_scale(scale):
+        raise _damaged(path, f"its scale is {scale}")
+    arrays, start = {}, 0
     try:
-        arrays = {name: np.lib.format.read_array(stream, allow_pickle=False) for name in head["fields"]}
-    except (ValueError, EOFError) as broken:
-        raise _damaged(path, str(broken).rstrip(".")) from None
-    scale = None if head["scale"] is None else (float(head["scale"][0]), float(head["scale"][1]))
-    return Kept(unpack(like, arrays), int(head["rounds"]), int(head["at"]), scale)
+        for name in here:
+            arrays[name], start = forms.from_bytes(body, start)
+        state = unpack(like, arrays, forms.Past(rounds if "t" in here else None))
+    except SpecError as wrong:
+        raise _damaged(path, str(wrong)) from None
+    return Kept(state, rounds, at, None if scale is None else (float(scale[0]), float(scale[1])))
+
+
+def _is_scale(scale: Any) -> bool:
+    numbers = isinstance(scale, list) and len(scale) == 2 and {type(value) for value in scale} <= {int, float}
+    return numbers and isfinite(scale[0]) and isfinite(scale[1]) and scale[0] != scale[1]
 
 
 def _damaged(path: Path, reason: str) -> SpecError:
@@ -264,7 +295,8 @@ def _require_same(path: Path, there: Mapping[str, Any], here: Mapping[str, Any])
         if there.get(name) != here[name]
     ]
     if not different:
-        old, new = there["options"], here["options"]
+        old, new = there.get("options"), here["options"]
+        old = old if isinstance(old, dict) else {}
         options = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
         different = [f"{name} of the learner ({old.get(name)} there, {new.get(name)} here)" for name in options]
     if there.get("kernel") != here["kernel"]:
@@ -280,7 +312,7 @@ def _other(path: Path, different: list[str]) -> SpecError:
     )
 
 
-def _records(tail: bytes, n: int) -> Iterator[tuple[int, Floats | None, int]]:
+def _records(path: Path, tail: bytes, n: int) -> Iterator[tuple[int, Floats | None, int]]:
     """The whole records: where the system was, the cost if there is one, and how many bytes that makes so far."""
     start = 0
     while (first := start + CHECK.size + ENTRY.size) <= len(tail):
@@ -289,7 +321,13 @@ def _records(tail: bytes, n: int) -> Iterator[tuple[int, Floats | None, int]]:
         end = first + 8 * count
         if end > len(tail) or zlib.crc32(tail[start + CHECK.size : end]) != checksum:
             return
-        yield at, as_cost(np.frombuffer(tail[first:end], dtype="<f8"), n) if count else None, end
+        if not NOWHERE <= at < n:
+            raise _damaged(path, f"a record says that the system is in state {at}, and the model has {n}")
+        try:
+            c_t = as_cost(np.frombuffer(tail[first:end], dtype="<f8"), n) if count else None
+        except CostError as wrong:
+            raise _damaged(path, f"in a record, {str(wrong).rstrip('.')}") from None
+        yield at, c_t, end
         start = end
 
 
@@ -300,22 +338,20 @@ def _place(path: str | PathLike[str]) -> Path:
     return Path(os.path.realpath(place))  # a link stays a link: what is replaced is the file it leads to
 
 
-def _locked(path: Path) -> BinaryIO:
-    """The file, made if need be, open at its end and ours alone as long as we live."""
-    file = open(path, "a+b", buffering=0)  # noqa: SIM115 - it stays open
-    with _closing_on_error(file):
-        if os.name == "posix":
-            import fcntl
+def _in_use(path: Path) -> str:
+    return f'"{path}" is in use: another process keeps its learner there. Stop it first.'
 
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                taken = os.fstat(file.fileno()).st_ino != path.stat().st_ino  # it was replaced in this moment
-            except BlockingIOError:
-                taken = True
-            if taken:
-                raise SpecError(f'"{path}" is in use: another process keeps its learner there. Stop it first.')
-        file.seek(0)
-    return file
+
+@contextmanager
+def _unless_in_use(path: Path) -> Iterator[None]:
+    """Keeps a memory from being opened there in the meantime; other processes may save there, too."""
+    try:
+        file = held(path, _in_use(path), alone=False)
+    except FileNotFoundError:
+        yield
+        return
+    with file:
+        yield
 
 
 @contextmanager

@@ -24,11 +24,13 @@ from lsmdp import books, kernels, passes
 from lsmdp.arrays import Floats, Ints, mean
 from lsmdp.equilibrium import Equilibrium
 from lsmdp.errors import ConvergenceError
+from lsmdp.forms import Form, Past, require, vector
 from lsmdp.learners import Player, State, Stretch, pack, unpack
 from lsmdp.model import LMDP
 from lsmdp.policy import REDUCED_STATES, Policy, flow_of
 
 LAW_FLOPS = 5e6  # per round, for the stationary law of a policy
+WIDE = 1e150  # what the books hold is smaller, so that the product of two figures is a float
 OWN = ("law", "walkers", "paid")  # what a seat remembers besides what its learner and the books do
 
 
@@ -256,10 +258,14 @@ class Seat:
             arrays |= {f"rest.{name}": array for name, array in pack(self.rest).items()}
         return arrays
 
-    def restore(self, arrays: Mapping[str, Any]) -> None:
-        """Go on from what ``to_arrays`` gave."""
+    def restore(self, arrays: Mapping[str, Any], past: Past) -> None:
+        """Go on from what ``to_arrays`` gave after these rounds, once it is certain that it can be that."""
+        n, count = self.lmdp.n, self.walkers.size
+        law = Form(((n,),), low=0.0, high=2.0, law=True)
+        walkers = Form(((count,),), np.int64, 0, n - 1)
+        require(arrays, {"law": law, "walkers": walkers, "paid": vector(count, -WIDE, WIDE)})
         self.law, self.walkers, self.paid = (np.asarray(arrays[name]) for name in OWN)
-        self.state, self.upcoming = unpack(self.state, _part("state", arrays)), None
+        self.state, self.upcoming = unpack(self.state, _part("state", arrays), past), None
         self.rest = None if self.rest is None else unpack(self.rest, _part("rest", arrays))
 
 

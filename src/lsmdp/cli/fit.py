@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lsmdp.cli.base import Json, LargestClass, Lazy, Teleport, app, as_argument, command_line, complaints, print_json
-from lsmdp.sources.places import require_writable
+from lsmdp.files import require_writable
 
 LOG_HELP = "Columns entity, time, state (.csv, .parquet), or one JSON list of states a line (.jsonl)."
 

@@ -23,8 +23,8 @@ from lsmdp.cli.base import (
     print_json,
 )
 from lsmdp.errors import ConvergenceError, LsmdpError, ModelError, SpecError
+from lsmdp.files import atomic, explained, require_writable
 from lsmdp.sources.names import COSTS, listing
-from lsmdp.sources.places import replacing, require_writable
 
 if TYPE_CHECKING:
     from lsmdp.perron import Solution
@@ -165,5 +165,5 @@ def _save(out: Path, solution: Solution) -> None:
         "Q_indices": Q.indices,
         "Q_indptr": Q.indptr,
     }
-    with replacing(out) as path, path.open("wb") as stream:
+    with explained(out), atomic(out) as stream:
         np.savez(stream, **arrays)

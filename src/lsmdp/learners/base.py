@@ -15,6 +15,7 @@ a learner without a memory will do as well: ``pack`` makes named arrays of each,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -22,11 +23,13 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
+from lsmdp.forms import COUNT, Form, Past, anything, require, vector
 from lsmdp.model import LMDP
 from lsmdp.perron import NOWHERE, Followed, follow
 from lsmdp.policy import Policy
 
 State = Any  # arrays and numbers, in a type of each learner's own
+NOTHING_KNOWN = Past()
 
 
 class Report(NamedTuple):
@@ -80,9 +83,18 @@ def pack(state: State) -> dict[str, Any]:
     return {name: _array(name, value) for name, value in _parts(state).items()}
 
 
-def unpack(like: State, arrays: dict[str, Any]) -> State:
-    """The state of the same type as ``like`` that was packed into these arrays."""
-    values = {name: _plain(arrays[name]) for name in _parts(like)}
+def unpack(like: State, arrays: Mapping[str, Any], past: Past = NOTHING_KNOWN) -> State:
+    """The state of the same type and model as ``like`` that was packed into these arrays.
+
+    A type that has a method ``forms(past)``, as all of lsmdp have, says with it what the arrays must be (forms.py).
+    """
+    forms, names = like.forms(past) if hasattr(like, "forms") else {}, list(_parts(like))
+    if missing := [name for name in names if name not in arrays]:
+        raise SpecError(f'the array "{missing[0]}" is missing')
+    require(arrays, forms)
+    values = {name: _plain(arrays[name]) for name in names}
+    if "hi" in forms and not values["lo"] <= values["hi"]:
+        raise SpecError(f"the bounds are {values['lo']} and {values['hi']}, the wrong way round")
     if _is_record(like):
         return type(like)(**values)
     if isinstance(like, dict):
@@ -130,6 +142,22 @@ def _array(name: str, value: Any) -> Any:
             "best in a NamedTuple."
         )
     return array
+
+
+def lead_forms(like: State) -> dict[str, Form]:
+    """What the fields of a leader must be. The inverse only says where to go next: nothing is believed of it."""
+    return {
+        "v": vector(like.v.size),
+        "lo": Form(),
+        "hi": Form(),
+        "steps": COUNT,
+        "anchor": Form(((0,), (like.v.size,))),
+        "age": COUNT,
+        "spent": Form(low=0.0),
+        "recent": Form(low=0.0),
+        "inverse": anything(like.inverse.shape),
+        "debt": COUNT,
+    }
 
 
 def _plain(array: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
+from lsmdp.forms import Form, Past
 from lsmdp.learners.base import Report
 from lsmdp.learners.stretch import Stretch, unmoved
 from lsmdp.model import LMDP
@@ -19,6 +20,10 @@ class FixedState(NamedTuple):
     """After t rounds."""
 
     t: int
+
+    def forms(self, past: Past) -> dict[str, Form]:
+        """What its array must be when it comes back from a file (forms.py)."""
+        return {"t": past.number}
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from numba import njit
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
+from lsmdp.forms import Form, Past
+from lsmdp.learners.base import lead_forms
 from lsmdp.learners.leader import Aims, LeaderBase, first_lead
 from lsmdp.model import LMDP
 from lsmdp.small import given
@@ -36,6 +38,10 @@ class DiscountedState(NamedTuple):
     inverse: Floats
     debt: int
 
+    def forms(self, past: Past) -> dict[str, Form]:
+        """What its arrays must be when they come back from a file (forms.py)."""
+        return {"c_mean": past.costs(self.v.size), **lead_forms(self)}
+
 
 class WindowState(NamedTuple):
     """After t rounds: the last costs in a ring, and the leader for their mean."""
@@ -52,6 +58,10 @@ class WindowState(NamedTuple):
     recent: float
     inverse: Floats
     debt: int
+
+    def forms(self, past: Past) -> dict[str, Form]:
+        """What its arrays must be when they come back from a file (forms.py)."""
+        return {"t": past.number, "ring": past.costs(*self.ring.shape), **lead_forms(self)}
 
 
 @dataclass(frozen=True)

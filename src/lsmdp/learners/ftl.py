@@ -18,6 +18,8 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
+from lsmdp.forms import Form, Past
+from lsmdp.learners.base import lead_forms
 from lsmdp.learners.leader import Aims, LeaderBase, first_lead, narrowing
 from lsmdp.learners.stretch import running_means, running_sum
 from lsmdp.model import LMDP
@@ -38,6 +40,10 @@ class FTLState(NamedTuple):
     recent: float
     inverse: Floats
     debt: int
+
+    def forms(self, past: Past) -> dict[str, Form]:
+        """What its arrays must be when they come back from a file (forms.py)."""
+        return {"t": past.number, "c_sum": past.sums(self.v.size), **lead_forms(self)}
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
+from lsmdp.forms import BEYOND_COUNTS, Form, Past
+from lsmdp.learners.base import lead_forms
 from lsmdp.learners.leader import Aims, LeaderBase, first_lead, narrowing
 from lsmdp.learners.stretch import running_means, running_sum
 from lsmdp.model import LMDP
@@ -36,6 +38,13 @@ class PhasedState(NamedTuple):
     recent: float
     inverse: Floats
     debt: int
+
+    def forms(self, past: Past) -> dict[str, Form]:
+        """What its arrays must be when they come back from a file (forms.py); a phase is at least a round long."""
+        t, longest = past.number, BEYOND_COUNTS ** (1 / 3)
+        phase = Form(dtype=np.int64, low=1, high=t.high + 1)
+        left = Form(dtype=np.int64, low=1, high=longest)
+        return {"t": t, "phase": phase, "left": left, "c_sum": past.sums(self.v.size), **lead_forms(self)}
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import numpy as np
 from lsmdp import small
 from lsmdp.arrays import Floats, as_told
 from lsmdp.errors import SpecError
+from lsmdp.forms import Form, Past, vector
 from lsmdp.learners.base import Report
 from lsmdp.learners.stretch import Stretch, running_means, running_sum
 from lsmdp.model import LMDP
@@ -36,6 +37,11 @@ class TrackState(NamedTuple):
     v: Floats
     lo: float
     hi: float
+
+    def forms(self, past: Past) -> dict[str, Form]:
+        """What its arrays must be when they come back from a file (forms.py)."""
+        n = self.v.size
+        return {"t": past.number, "c_sum": past.sums(n), "v": vector(n), "lo": Form(), "hi": Form()}
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from lsmdp.errors import SpecError
+from lsmdp.files import atomic, clear, explained
 from lsmdp.pages import assemble
 from lsmdp.report.story import Watch, story
 from lsmdp.runs import Folder, load
-from lsmdp.runs.folder import atomic
 
 __all__ = ["page", "write_page"]
 
@@ -26,8 +26,9 @@ def write_page(path: Path, out: Path | None = None, watch: Watch | None = None, 
     if target.is_dir():
         raise SpecError(f'"{target}" is a folder. Name a file with --out, for example {target / "report.html"}.')
     text = page(Folder(path), watch, trust=trust)
-    with atomic(target) as stream:
+    with explained(target), atomic(target) as stream:
         stream.write(text.encode())
+    clear(target.parent)
     return target
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lsmdp.errors import SpecError
+from lsmdp.files import atomic, clear, explained, own_folder
 from lsmdp.learners.names import titled
 from lsmdp.pages.words import counted
 from lsmdp.report.story import Rounds
@@ -112,14 +113,20 @@ def write_figures(path: Path, form: str = "pdf", out: Path | None = None, *, tru
     pyplot = _pyplot()
     has_map = load(path, trust=trust).lmdp.grid_shape is not None
     target = path / "figures" if out is None else out
-    target.mkdir(parents=True, exist_ok=True)
+    with explained(target):
+        if out is None:
+            own_folder(target)
+        else:
+            target.mkdir(parents=True, exist_ok=True)
+        clear(target)
     written = []
     for name, draw in ALL.items():
         if name == "place" and not has_map:
             continue
         ax = draw(folder, trust=trust) if name == "place" else draw(folder)
         file = target / f"{name}.{form}"
-        ax.figure.savefig(file, bbox_inches="tight", dpi=200)
+        with explained(file), atomic(file) as stream:
+            ax.figure.savefig(stream, format=form, bbox_inches="tight", dpi=200)
         pyplot.close(ax.figure)
         written.append(file)
     return written

@@ -7,27 +7,37 @@
     rounds.parquet   all rounds; its presence says that the game is over
     summary.json     losses and regrets; its presence says that the run is finished
 
-Every file is written beside its place, synced, and moved there, so a file is complete or absent. A part is complete
-before the checkpoint that counts it: parts beyond the count belong to rounds that will be played again. Nothing is
-pickled, and nothing names a date, a host or a path of the machine but the spec, which holds the paths as typed.
+Every file is written beside its place, synced, and moved there (files.py), so a file is complete or absent. A part is
+complete before the checkpoint that counts it: parts beyond the count belong to rounds that will be played again. The
+checkpoint holds a checksum of itself and of each part, so that what was changed by accident is refused by name, before
+anything goes on from it. Nothing is pickled, and nothing names a date, a host or a path of the machine but the spec,
+which holds the paths as typed.
+
+Of what is in a folder, only files with these names are ever replaced or removed, and nothing through a link.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
-import shutil
+import re
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 
+from lsmdp import forms
 from lsmdp.errors import SpecError
+from lsmdp.files import DRAFT, atomic, clear, explained, locked, own_folder, remove, require_own
+from lsmdp.forms import Array, Form
 from lsmdp.inputs.files import UnreadableError
-from lsmdp.inputs.npy import read_npz
 from lsmdp.inputs.parquet import CHECKSUMS, read_parquet
 from lsmdp.inputs.records import read_json
 from lsmdp.runs.records import Manifest, Record, Summary
@@ -38,23 +48,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROW_GROUP = 2**16  # rows of rounds.parquet that are kept together, whatever the parts were
-BEGUN = {"manifest.json", ".manifest.json.tmp", ".spec.toml.tmp"}  # a folder that was being made holds no more
-
-
-@contextmanager
-def atomic(path: Path) -> Iterator[BinaryIO]:
-    """A stream whose content is at ``path`` as a whole when the block ends, and not at all if it fails."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with temporary.open("wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-        _sync(path.parent)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+BEGUN = "manifest.json"  # a folder that was being made holds no more, but for drafts
+PART = re.compile(r"part-(\d{6,})\.parquet")
+VERSION = 1  # of the checkpoint
+ROUND = Form(dtype=np.int64, low=1, high=forms.BEYOND_COUNTS)
+HASH = Form(((32,),), np.uint8)
+NOT_A_ZIP = (ValueError, KeyError, EOFError, OSError, RuntimeError, OverflowError, struct.error, BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,8 @@ class Folder:
             )
         if self.path.exists() and not self.path.is_dir():
             raise SpecError(f'"{self.path}" is a file. Name a folder with --out.')
-        if self.path.is_dir() and not {entry.name for entry in self.path.iterdir()} <= BEGUN:
+        others = {name for name in os.listdir(self.path) if not DRAFT.fullmatch(name)} if self.path.is_dir() else set()
+        if others - {BEGUN}:
             raise SpecError(f'"{self.path}" is not empty and holds no run. Choose another folder with --out.')
 
     @contextmanager
@@ -111,25 +111,30 @@ class Folder:
             raise SpecError(
                 f'"{self.path}" cannot be made: {refused.strerror}. Choose another place with --out.'
             ) from None
-        with _lock(self.path):
+        with locked(self.path, f'"{self.path}" is in use: another process plays in it. Wait, or stop that one.'):
+            clear(self.path)
+            if not (self.path / "rounds").is_symlink():
+                clear(self.path / "rounds")
             yield
 
     def create(self, spec: Spec, manifest: Mapping[str, Any]) -> None:
         """Write what a run starts with."""
-        try:
-            self.write_manifest(manifest)
-            self.write_spec(spec)
-        except OSError as refused:
-            raise SpecError(
-                f'"{self.path}" cannot be written: {refused.strerror}. Choose another place with --out.'
-            ) from None
+        with explained(self.path):
+            try:
+                self.write_manifest(manifest)
+                self.write_spec(spec)
+            except OSError:
+                self.discard()
+                raise
 
     def discard(self) -> None:
-        """Take back ``create``, where not a single round could be played."""
-        shutil.rmtree(self.path / "rounds", ignore_errors=True)
+        """Take back ``create``, where not a single round was saved."""
+        if self.has_checkpoint or self.is_played:
+            return
+        with suppress(OSError, SpecError):
+            self._drop_rounds()
         with suppress(OSError):
-            for name in ("spec.toml", "manifest.json"):
-                (self.path / name).unlink()
+            remove(self.path.resolve(), ("spec.toml", "manifest.json").__contains__)
             self.path.rmdir()
 
     def spec(self) -> Spec:
@@ -159,22 +164,45 @@ class Folder:
 
     def drop_summary(self) -> None:
         """Ask for another summary of the same rounds."""
-        (self.path / "summary.json").unlink(missing_ok=True)
+        remove(self.path.resolve(), "summary.json".__eq__)
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether a round was saved."""
+        return (self.path / "checkpoint.npz").is_file()
 
     def checkpoint(self) -> dict[str, Any] | None:
-        """The arrays that were saved last, if any were."""
+        """The arrays that were saved last, if any were, as far as they can be judged without the model.
+
+        That is, they are those that were written, and what belongs to the folder is in order: the round ``t``, a
+        checksum for each of the ``parts``, and the ``hash`` of the costs (manifest.py).
+        """
         path = self.path / "checkpoint.npz"
-        if not path.is_file():
+        if not self.has_checkpoint:
             return None
+        arrays = _read_arrays(path)
+        checksum, version = arrays.pop("checksum", None), arrays.pop("version", None)
+        if version is None or version.shape or version != VERSION:
+            there = "an earlier one" if version is None else f"version {version}"
+            raise SpecError(
+                f'"{path}" is of another format ({there}; this lsmdp reads version {VERSION}). Go on with the lsmdp '
+                "that wrote it, or start the run again in another folder with --out."
+            )
+        if checksum is None or forms.digest(arrays) != checksum.tobytes():
+            raise damaged(path, "its checksum does not fit")
         try:
-            return read_npz(path)
-        except (UnreadableError, OSError) as broken:
-            raise damaged(path, broken) from None
+            forms.require(arrays, {"t": ROUND, "hash": HASH})
+            forms.require(arrays, {"parts": _parts_form(arrays)})
+        except SpecError as wrong:
+            raise damaged(path, wrong) from None
+        return arrays
 
     def write_checkpoint(self, arrays: Mapping[str, Any]) -> None:
         """Replace the last checkpoint."""
+        kept: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items()}
+        checksum = np.frombuffer(forms.digest(kept), dtype=np.uint8)
         with atomic(self.path / "checkpoint.npz") as stream:
-            np.savez(stream, **arrays)
+            np.savez(stream, **kept, version=np.asarray(VERSION), checksum=checksum)
 
     def rounds(self) -> pa.Table:
         """A row for each round and learner, up to the last saved round; null where something was not computed."""
@@ -183,11 +211,11 @@ class Folder:
         if self.is_played:
             return _read_parquet(self.path / "rounds.parquet")
         saved = self.checkpoint()
-        parts = [] if saved is None else self._parts(int(saved["parts"]))
-        return pa.concat_tables([_schema().empty_table(), *map(_read_parquet, parts)])
+        parts = [] if saved is None else [_read_parquet(path) for path in self._parts(saved["parts"])]
+        return pa.concat_tables([_schema().empty_table(), *parts])
 
-    def write_part(self, number: int, rows: Sequence[Round]) -> None:
-        """Write down consecutive rounds."""
+    def write_part(self, number: int, rows: Sequence[Round]) -> int:
+        """Write down consecutive rounds; the checksum of what was written."""
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -195,18 +223,24 @@ class Folder:
             pa.array(values, field.type, from_pandas=True)  # nan becomes null
             for field, values in zip(_schema(), zip(*rows, strict=True), strict=True)
         ]
-        (self.path / "rounds").mkdir(exist_ok=True)
+        content = io.BytesIO()
+        parquet.write_table(pa.table(columns, schema=_schema()), content, **CHECKSUMS)
+        own_folder(self.path / "rounds")
         with atomic(self._part(number)) as stream:
-            parquet.write_table(pa.table(columns, schema=_schema()), stream, **CHECKSUMS)
+            stream.write(content.getbuffer())
+        return _checksum(content.getbuffer())
+
+    def require_parts(self, checksums: Sequence[int]) -> None:
+        """Raise unless the parts that the last checkpoint counts are those that were written."""
+        require_own(self.path / "rounds")
+        for _ in self._parts(checksums):
+            pass
 
     def drop_parts_after(self, count: int) -> None:
         """Remove what was written after the checkpoint that counts ``count`` parts."""
-        keep = {self._part(number) for number in range(1, count + 1)}
-        for path in (self.path / "rounds").glob("*"):
-            if path not in keep:
-                path.unlink()
+        remove(self.path / "rounds", lambda name: _number(name) > count)
 
-    def join(self, count: int) -> None:
+    def join(self, checksums: Sequence[int]) -> None:
         """Make one file of the parts, with row groups of one size, and remove the parts."""
         import pyarrow as pa
         from pyarrow import parquet
@@ -217,25 +251,73 @@ class Folder:
                 parquet.ParquetWriter(stream, _schema(), compression="zstd", **CHECKSUMS) as writer,
             ):
                 pending = _schema().empty_table()
-                for path in self._parts(count):
+                for path in self._parts(checksums):
                     pending = pa.concat_tables([pending, _read_parquet(path)]).combine_chunks()
                     while pending.num_rows > ROW_GROUP:
                         writer.write_table(pending.slice(0, ROW_GROUP), ROW_GROUP)
                         pending = pending.slice(ROW_GROUP)
                 writer.write_table(pending, ROW_GROUP)
-        shutil.rmtree(self.path / "rounds", ignore_errors=True)
+        self._drop_rounds()
+
+    def _drop_rounds(self) -> None:
+        """Remove all parts, and their folder if nothing else is in it."""
+        self.drop_parts_after(0)
+        with suppress(OSError):
+            (self.path / "rounds").rmdir()
 
     def _part(self, number: int) -> Path:
         return self.path / "rounds" / f"part-{number:06d}.parquet"
 
-    def _parts(self, count: int) -> list[Path]:
-        return [self._part(number) for number in range(1, count + 1)]
+    def _parts(self, checksums: Sequence[int]) -> Iterator[Path]:
+        """The parts with these checksums, one after the other."""
+        for number, checksum in enumerate(checksums, start=1):
+            path = self._part(number)
+            try:
+                content = path.read_bytes()
+            except OSError as broken:
+                raise damaged(path, broken.strerror) from None
+            if _checksum(content) != checksum:
+                raise damaged(path, "its checksum does not fit")
+            yield path
 
 
 def damaged(path: Path, reason: object) -> SpecError:
     """What to say of a file that lsmdp wrote and somebody changed."""
     text = str(reason).strip(" .'\"").split("\n")[0] or type(reason).__name__
     return SpecError(f'"{path}" is damaged ({text}). Start the run again in another folder with --out.')
+
+
+def _read_arrays(path: Path) -> dict[str, Array]:
+    """The arrays of a file that ``numpy.savez`` wrote; together they are no larger than the file is."""
+    with path.open("rb") as stream:
+        try:
+            with ZipFile(stream) as archive:
+                entries = archive.infolist()
+                if any(entry.compress_type != ZIP_STORED for entry in entries):
+                    raise SpecError("it is compressed, which no checkpoint is")
+                if sum(entry.file_size for entry in entries) > os.fstat(stream.fileno()).st_size:
+                    raise SpecError("its arrays are larger than the file")
+                contents = {entry.filename.removesuffix(".npy"): archive.read(entry) for entry in entries}
+            return {name: forms.from_bytes(content, whole=True)[0] for name, content in contents.items()}
+        except NOT_A_ZIP as broken:
+            raise damaged(path, broken) from None
+
+
+def _parts_form(arrays: Mapping[str, Array]) -> Form:
+    """A checksum for each part, of which there are no more than rounds."""
+    count = arrays["parts"].size if "parts" in arrays else 1
+    return Form(((count,),) if 1 <= count <= arrays["t"] else (), np.uint64)
+
+
+def _checksum(content: bytes | memoryview) -> int:
+    """The first 8 bytes of the sha256."""
+    return int.from_bytes(hashlib.sha256(content).digest()[:8], "little")
+
+
+def _number(name: str) -> int:
+    """The number of a part; 0 for any other name."""
+    part = PART.fullmatch(name)
+    return int(part[1]) if part else 0
 
 
 def _schema() -> pa.Schema:
@@ -266,31 +348,3 @@ def _read_json(path: Path, kind: type[Record]) -> dict[str, Any]:
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     with atomic(path) as stream:
         stream.write(json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
-
-
-def _sync(folder: Path) -> None:
-    """Make a move inside a folder last through a power cut, on systems where folders can be opened."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    if os.name != "posix":
-        yield
-        return
-    import fcntl
-
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SpecError(f'"{folder}" is in use: another process plays in it. Wait, or stop that one.') from None
-        yield
-    finally:
-        os.close(descriptor)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from os import PathLike
@@ -78,10 +79,14 @@ def resume(
         game = _Game.lay(_continued(there, spec))
         keeper = _Keeper(folder, game.table, every)
         saved = folder.checkpoint()
+        if saved is None and folder.is_played:
+            raise damaged(folder.path / "checkpoint.npz", "it is not there")
         _require_same_run(folder, there, game, saved)
         if saved is not None:
-            keeper.restore(saved)
-        folder.drop_parts_after(keeper.parts)
+            keeper.restore(saved, game.costs.T)
+        if not folder.is_played:
+            folder.require_parts(keeper.parts)
+        folder.drop_parts_after(len(keeper.parts))
         if game.spec.bracket and not there.bracket:
             folder.drop_summary()
         folder.write_spec(game.spec)
@@ -109,7 +114,7 @@ def load(path: str | PathLike[str], *, trust: bool = False) -> Run:
             f'"{path}" was played on other inputs: they differ in {", ".join(different)}. Bring back the files as they '
             "were, or play again with another --out."
         )
-    _Keeper(folder, game.table).restore(saved)
+    _Keeper(folder, game.table).restore(saved, game.costs.T)
     return game.run()
 
 
@@ -159,19 +164,21 @@ class _Keeper:
     folder: Folder
     table: Table
     every: float = EVERY
-    parts: int = 0
+    parts: list[int] = field(default_factory=list)  # a checksum for each
     saved: int = 0  # rounds
     hashed: bytes = NO_ROUNDS
     rows: list[Round] = field(default_factory=list)
     due: float = 0.0
 
-    def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from a checkpoint."""
+    def restore(self, saved: dict[str, Any], rounds: int | None) -> None:
+        """Go on from a checkpoint of a game of so many rounds, if their number is known."""
         try:
-            self.table.restore(saved)
-            self.parts, self.hashed, self.saved = int(saved["parts"]), saved["hash"].tobytes(), self.table.t
-        except (KeyError, TypeError, ValueError) as broken:
+            if rounds is not None and saved["t"] > rounds:
+                raise SpecError(f"it is of round {saved['t']}, and the game has {rounds}")
+            self.table.restore(saved, costs=(0.0, 1.0))
+        except SpecError as broken:
             raise damaged(self.folder.path / "checkpoint.npz", broken) from None
+        self.parts, self.hashed, self.saved = saved["parts"].tolist(), saved["hash"].tobytes(), self.table.t
 
     def play(self, costs: Floats) -> None:
         """Play the next rounds, one for each row; save if it is time to."""
@@ -190,10 +197,10 @@ class _Keeper:
         if not self.rows:
             return
         began = time.perf_counter()
-        self.folder.write_part(self.parts + 1, self.rows)
-        own = {"parts": np.asarray(self.parts + 1), "hash": np.frombuffer(self.hashed, dtype=np.uint8)}
+        parts = [*self.parts, self.folder.write_part(len(self.parts) + 1, self.rows)]
+        own = {"parts": np.array(parts, dtype=np.uint64), "hash": np.frombuffer(self.hashed, dtype=np.uint8)}
         self.folder.write_checkpoint(self.table.to_arrays() | own)
-        self.parts, self.saved, self.rows = self.parts + 1, self.table.t, []
+        self.parts, self.saved, self.rows = parts, self.table.t, []
         ended = time.perf_counter()
         self.due = ended + max(self.every, PATIENCE * (ended - began))
 
@@ -232,12 +239,20 @@ def _finish(folder: Folder, game: _Game, keeper: _Keeper, watch: Watch | None) -
         if not folder.is_finished:
             folder.write_summary(summarise(folder, run))
     except BaseException as stop:
-        if keeper.saved:
-            stop.add_note(_how_to_go_on(folder, game, keeper.saved))
+        if saved := _saved_rounds(folder, keeper):
+            stop.add_note(_how_to_go_on(folder, game, saved))
         else:
             folder.discard()
         raise
     return run
+
+
+def _saved_rounds(folder: Folder, keeper: _Keeper) -> int:
+    """The rounds of the last checkpoint: also one that got into its place before its writing failed."""
+    with suppress(OSError, SpecError):
+        found = folder.checkpoint()
+        return 0 if found is None else int(found["t"])
+    return keeper.saved
 
 
 def _how_to_go_on(folder: Folder, game: _Game, saved: int) -> str:

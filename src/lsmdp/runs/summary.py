@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from lsmdp.game import Run, Tally
+from lsmdp.game import Run, Tally, tally_form
 from lsmdp.learners import Player
 from lsmdp.regret import regret
-from lsmdp.runs.folder import Folder
+from lsmdp.runs.folder import Folder, damaged
 from lsmdp.runs.spec import Spec
 
 IN_UNITS = ("loss", "state_cost", "control_cost", "ideal_loss", "idealised_regret", "regret")
@@ -33,7 +33,11 @@ def summarise(folder: Folder, run: Run) -> dict[str, Any]:
 def progress_of(folder: Folder) -> dict[str, Any]:
     """The same of a run that is not finished, as far as it was saved; regrets are not known before the end."""
     spec, saved = folder.spec(), folder.checkpoint()
-    tallies = np.zeros((len(spec.learners), len(Tally._fields))) if saved is None else saved["tallies"]
+    tallies: Any = np.zeros((len(spec.learners), len(Tally._fields)))
+    if saved is not None:
+        tallies = saved.get("tallies", tallies[:0])
+        if fault := tally_form(len(spec.learners)).fault(tallies):
+            raise damaged(folder.path / "checkpoint.npz", f"the array of tallies {fault}")
     learners = {
         player.name: {"clairvoyant": player.clairvoyant} | _partial(Tally(*row))
         for player, row in zip(map(Player.of, spec.players()), tallies.tolist(), strict=True)

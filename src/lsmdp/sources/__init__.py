@@ -75,13 +75,13 @@ def write_model(lmdp: LMDP, path: str | PathLike[str]) -> None:
     It is what ``scipy.sparse.save_npz`` writes, with the arrays ``labels`` and ``positions`` added. The temperature is
     no part of a kernel: it is given with each command.
     """
+    from lsmdp.files import atomic, explained, require_writable
     from lsmdp.sources.files import save_kernel
-    from lsmdp.sources.places import replacing, require_writable
 
     out = Path(path)
     require_writable(out)
-    with replacing(out) as beside:
-        save_kernel(lmdp, beside)
+    with explained(out), atomic(out) as stream:
+        save_kernel(lmdp, stream)
 
 
 def read_cost(spec: str | PathLike[str], lmdp: LMDP) -> Floats:

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
@@ -213,16 +213,15 @@ def _as_places(positions: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return positions
 
 
-def save_kernel(lmdp: LMDP, path: Path) -> None:
+def save_kernel(lmdp: LMDP, stream: BinaryIO) -> None:
     """Write what ``_read_npz`` reads."""
-    with path.open("wb") as stream:
-        sparse.save_npz(stream, lmdp.P)
+    sparse.save_npz(stream, lmdp.P)
     beside = {"labels": None if lmdp.labels is None else np.array(lmdp.labels), "positions": lmdp.positions}
-    with ZipFile(path, "a", ZIP_DEFLATED) as archive:
+    with ZipFile(stream, "a", ZIP_DEFLATED) as archive:
         for name, values in beside.items():
             if values is not None:
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
-                    np.lib.format.write_array(stream, values, allow_pickle=False)
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    np.lib.format.write_array(entry, values, allow_pickle=False)
 
 
 def _read_mtx(path: Path) -> Content:

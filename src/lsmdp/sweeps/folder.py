@@ -6,9 +6,9 @@
     summary.json      medians, bands and growth (summary.py)
     report.html       the page (page.py)
 
-A run is written as a whole or not at all, by the coordinator alone. A file that cannot be read, or that is not what
-its name says, counts as absent and is played again. Runs of an earlier sweep in the same folder that the present one
-asks for as well are used; others stay where they are.
+A run is written as a whole or not at all (files.py), by the coordinator alone. A file that cannot be read, or that is
+not what its name says, counts as absent and is played again. Runs of an earlier sweep in the same folder that the
+present one asks for as well are used; others stay where they are. Nothing is written or removed through a link.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from lsmdp.errors import SpecError
+from lsmdp.files import atomic, clear, explained, own_folder, remove
 from lsmdp.inputs.files import UnreadableError
 from lsmdp.inputs.parquet import CHECKSUMS, read_parquet
 from lsmdp.inputs.records import read_json
-from lsmdp.runs.folder import Folder, atomic
+from lsmdp.runs.folder import Folder
 from lsmdp.runs.records import Record
 from lsmdp.sweeps.jobs import Job, Row, are_rows_of
 from lsmdp.sweeps.spec import Sweep
@@ -64,16 +65,13 @@ class SweepFolder:
     def create(self, sweep: Sweep) -> None:
         """Say what is asked for; what was made for another sweep goes, but its runs stay."""
         content = sweep.model_dump(mode="json")
-        try:
-            self.runs.mkdir(parents=True, exist_ok=True)
+        with explained(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            own_folder(self.runs)
+            clear(self.runs)
             if self._sweep() != content:
-                for name in MADE:
-                    (self.path / name).unlink(missing_ok=True)
+                remove(self.path.resolve(), MADE.__contains__)
                 self._write("sweep.json", content)
-        except OSError as refused:
-            raise SpecError(
-                f'"{self.path}" cannot be written: {refused.strerror}. Choose another place with --out.'
-            ) from None
 
     def _sweep(self) -> Any:
         try:

@@ -15,6 +15,7 @@ with a worker, and nothing is counted twice.
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -88,20 +89,21 @@ class Cluster:
     def each(self, work: Callable[[J], R | str], jobs: Iterable[J]) -> Results[J, R]:
         """Every job with its result."""
         killed_worker, client = self._connect()
-        try:
-            executor = client.get_executor(pure=False)
-            left = deque(jobs)
-            try:  # all at once: the cluster may grow while it works
-                lost = yield from _submitted(executor, len(left), work, left, (killed_worker,))
+        with _failures_told_once():
+            try:
+                executor = client.get_executor(pure=False)
+                left = deque(jobs)
+                try:  # all at once: the cluster may grow while it works
+                    lost = yield from _submitted(executor, len(left), work, left, (killed_worker,))
+                finally:
+                    executor.shutdown(wait=False)
+                if lost or left:
+                    raise SpecError(
+                        f'the connection to the Dask cluster "{self.address}" was lost. See that its scheduler is up, '
+                        "and start the sweep again."
+                    )
             finally:
-                executor.shutdown(wait=False)
-            if lost or left:
-                raise SpecError(
-                    f'the connection to the Dask cluster "{self.address}" was lost. See that its scheduler is up, and '
-                    "start the sweep again."
-                )
-        finally:
-            client.close()
+                client.close()
 
     def _connect(self) -> tuple[type[BaseException], Any]:
         try:
@@ -116,6 +118,23 @@ class Cluster:
                 f'there is no Dask scheduler at "{self.address}" ({str(refused).split(chr(10))[0].strip(" .")}). Start '
                 "one with dask scheduler, and give its address, such as tcp://10.0.0.5:8786."
             ) from None
+
+
+@contextmanager
+def _failures_told_once() -> Iterator[None]:
+    """Keeps errors out of the log of distributed: they come to us as exceptions, and there with tracebacks besides."""
+
+    def is_no_error(record: logging.LogRecord) -> bool:
+        return record.levelno < logging.ERROR
+
+    known = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]
+    for logger in known:
+        logger.addFilter(is_no_error)
+    try:
+        yield
+    finally:
+        for logger in known:
+            logger.removeFilter(is_no_error)
 
 
 def _submitted(
