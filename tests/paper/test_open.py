@@ -98,3 +98,41 @@ def test_the_last_sum_is_concentrated(case: Case) -> None:
             u = s * g_t + top + np.log(Q @ np.exp(u - top))
         log_moment = float(one.start @ u) - s * mean  # the start is a state
         assert log_moment <= s * s * squares / 8.0 + 1e-9 * (1.0 + squares)
+
+
+# new:iid
+
+
+def two_states(g: float, c: float) -> tuple[Floats, Floats]:
+    """P = [[1 - g/2, g/2], [g/2, 1 - g/2]] with the cost (c, 0): the optimal policy and its law, in closed form."""
+    P = np.array([[1.0 - g / 2, g / 2], [g / 2, 1.0 - g / 2]])
+    A = np.exp([-c, 0.0])[:, None] * P
+    top = (A.trace() + math.sqrt((A[0, 0] - A[1, 1]) ** 2 + 4.0 * A[0, 1] * A[1, 0])) / 2.0
+    z = (top - A[0, 0]) / A[0, 1]
+    Q = P * np.array([1.0, z])
+    Q /= Q.sum(axis=1, keepdims=True)
+    return Q, np.array([Q[1, 0], Q[0, 1]]) / (Q[1, 0] + Q[0, 1])
+
+
+@pytest.mark.parametrize("g", [1.0, 0.3])
+def test_the_constant_for_independent_costs(g: float) -> None:
+    """Costs (Y_t, 0), Y_t ~ Bernoulli(0.4): t E[t mu_t.KL(Q_t||Q_{t+1})] tends to Gamma Var(Y)/2, by exact sums."""
+    theta = 0.4
+    step = 1e-4
+    Gamma = (two_states(g, theta - step)[1][0] - two_states(g, theta + step)[1][0]) / (2.0 * step)  # -d mu/dc
+    constant = Gamma * theta * (1.0 - theta) / 2.0
+    off = []
+    for t in (250, 1_000):
+        m = t - 1
+        mean = 0.0
+        for s in range(m + 1):
+            log = math.lgamma(m + 1) - math.lgamma(s + 1) - math.lgamma(m - s + 1)
+            chance = math.exp(log + s * math.log(theta) + (m - s) * math.log(1.0 - theta))
+            if chance < 1e-14:
+                continue
+            Q, mu = two_states(g, s / m)
+            for y, p in ((1, theta), (0, 1.0 - theta)):
+                mean += chance * p * t * t * float(mu @ kl(Q, two_states(g, (s + y) / t)[0]))
+        off.append(abs(mean - constant))
+        assert mean == pytest.approx(constant, rel=20.0 / t / g)
+    assert off[1] < off[0] / 2.0
