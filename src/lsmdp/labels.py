@@ -81,7 +81,7 @@ class Names:
         """The state that each of the keys names, or UNKNOWN, or DROPPED; all of them are labels, or all are numbers."""
         rows = _whole(keys) if self.labels is None else None
         if rows is None:
-            words = [str(key) for key in keys]
+            words = [_word(key) for key in keys]
             found = np.array([self.by_label.get(word, UNKNOWN) for word in words], dtype=np.int64)
             if (found != UNKNOWN).any():
                 return found

@@ -80,5 +80,7 @@ class _Gmres:
             return product(d)
 
         operator = LinearOperator((b.size, b.size), matvec=counted, dtype=np.float64)
-        d, _ = gmres(operator, b, rtol=ACCURACY, restart=restart, maxiter=cycles)
-        return np.asarray(d)
+        _, exponent = np.frexp(np.abs(b).max())  # norms are roots of sums of squares, which end at 1e154; b may not
+        d, _ = gmres(operator, np.ldexp(b, -exponent), rtol=ACCURACY, restart=restart, maxiter=cycles)
+        with np.errstate(over="ignore"):  # infinite, which callers look for
+            return np.asarray(np.ldexp(d, exponent))
