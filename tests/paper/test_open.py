@@ -136,3 +136,45 @@ def test_the_constant_for_independent_costs(g: float) -> None:
         off.append(abs(mean - constant))
         assert mean == pytest.approx(constant, rel=20.0 / t / g)
     assert off[1] < off[0] / 2.0
+
+
+# the leader of the last cost
+
+
+def leader_of(P: Floats, c: Floats) -> tuple[float, Floats, Floats, Floats]:
+    """lambda, v, Q and mu of a cost, by dense eigenvectors."""
+    roots, vectors = np.linalg.eig(np.exp(-c)[:, None] * P)
+    at = int(np.argmax(roots.real))
+    z = np.abs(vectors[:, at].real)
+    Q = P * z / (P @ z)[:, None]
+    mu = np.linalg.lstsq(np.vstack([Q.T - np.eye(len(c)), np.ones(len(c))]), np.append(0.0 * c, 1.0), rcond=None)[0]
+    return -math.log(roots[at].real), -np.log(z), Q, mu
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_leader_of_the_last_cost_is_near_the_plan(seed: int) -> None:
+    """Its loss in each round by the formula of 11.4; then both bounds, whose L comes from P > 0 and costs in [0, C]."""
+    rng = np.random.default_rng(seed)
+    n, T, C = 3, 60, 1.0
+    P = rng.uniform(0.2, 1.0, (n, n))
+    P /= P.sum(axis=1, keepdims=True)
+    turn = np.cumsum(rng.uniform(0.0, 0.2, T))
+    costs = C / 2 * (1.0 + np.cos(turn[:, None] + np.arange(n)))
+    p, loss, total, before, V = np.eye(n)[0], 0.0, 0.0, np.zeros(n), 0.0
+    for c in costs:
+        (_, v, Q, mu), (rate, _, best, _) = leader_of(P, before), leader_of(P, c)
+        paid, after = float(p @ (c + kl(Q, P))), p @ Q
+        parts = float((p - mu) @ (c - before) + (p - after) @ v + mu @ kl(Q, best))
+        assert paid - rate == pytest.approx(parts, abs=1e-12)
+        p, loss, total, V, before = after, loss + paid, total + rate, V + span(c - before), c
+    plan = np.zeros(n)
+    for c in reversed(costs):
+        plan = bellman(P, c, plan)
+    S = C + math.log((P.max(axis=0) / P.min(axis=0)).max())  # spans of all leaders of such costs
+    a = 0.5 * max(np.abs(row - other).sum() for row in P for other in P)
+    L = math.exp(S) / (1.0 - a)  # 1/(1 - alpha), alpha = 1 - (1 - a(P)) e^{-S}
+    bound = 2 * C * L + (C * L**2 + C * L / 2 + L) * V  # M = 2, as L >= 2 here
+    assert L >= 2.0
+    assert loss - total <= bound
+    assert loss - plan[0] <= bound + L * V
+    assert loss >= plan[0] - 1e-12
