@@ -20,7 +20,7 @@ from typer.testing import Result
 import lsmdp
 from lsmdp import LMDP, kernels
 from lsmdp.errors import CostError, ModelError
-from lsmdp.learners import Learner
+from lsmdp.learners import Learner, Player
 from lsmdp.loop import bounds
 
 Run = Callable[..., Result]
@@ -418,7 +418,7 @@ def test_every_leader_allows_for_rounding(name: str, learner: Learner) -> None:
     for _ in range(8):
         before, state = state, learner.observe(lmdp, state, c)
         claims.append(learner.report(before, state)[:2])
-    claims.append(bounds(lmdp, learner, state))
+    claims.append(bounds(lmdp, Player.of(learner), state))
     assert all(allows(low, high, optimum) for low, high in claims[1:])  # before round 1, the optimum is for the cost 0
     run = lsmdp.play(lmdp, learner, np.tile(c, (40, 1)))  # many rounds in one compiled call
     assert run.learners[learner.name].max_gap >= 2 * OFF
@@ -434,7 +434,9 @@ def test_tracking_allows_for_rounding(name: str) -> None:
         states = [learner.observe(model, state, c_t) for model, state in zip((lmdp, SIZES[name]), states, strict=True)]
         (low, high), (least, most) = (state[3:] for state in states)
         np.testing.assert_allclose([least - low, high - most], OFF, rtol=1e-9)
-    wide, narrow = (bounds(model, learner, state) for model, state in zip((lmdp, SIZES[name]), states, strict=True))
+    wide, narrow = (
+        bounds(model, Player.of(learner), state) for model, state in zip((lmdp, SIZES[name]), states, strict=True)
+    )
     np.testing.assert_allclose(np.subtract(wide, narrow), [-OFF, OFF], rtol=1e-9)
     played = [lsmdp.play(model, learner, costs).learners["track"].max_gap for model in (lmdp, SIZES[name])]
     assert played[0] - played[1] == pytest.approx(2 * OFF, rel=1e-9)  # before round 1 the gap is 0 without rounding

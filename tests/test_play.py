@@ -22,6 +22,7 @@ from lsmdp.cli import app
 from lsmdp.costs import FAMILIES
 from lsmdp.learners import NAMES
 from lsmdp.runs import Folder, Spec
+from lsmdp.runs.manifest import manifest
 
 Run = Callable[..., Result]
 
@@ -369,7 +370,7 @@ class TestShow:
         begun = Path("begun")
         begun.mkdir()
         spec = Spec.of(kernel="ring:5", costs="iid", rounds=1, learners=("btl", "ftl"))
-        Folder(begun).create(spec, {"states": 5, "start": 0})
+        Folder(begun).create(spec, manifest(spec, spec.model(), spec.cost_sequence(spec.model())))
         assert "btl (sees c_t)" in run("show", begun).stdout
         unfinished = json.loads(run("show", begun, "--json").stdout)
         assert unfinished["learners"]["btl"]["clairvoyant"]

@@ -161,7 +161,10 @@ def test_a_solve_imports_what_it_needs(command: tuple[str, ...]) -> None:
 def test_a_game_imports_pyarrow_for_its_rounds_and_bars_for_its_progress(tmp_path: Path) -> None:
     folder = str(tmp_path / "run")
     loaded = loaded_by("play", "grid:4x4", "--costs", "iid", "--rounds", "5", "--out", folder)
-    assert loaded == {"pyarrow", "rich.progress"}
+    assert loaded - {"pandas"} == {
+        "pyarrow",
+        "rich.progress",
+    }  # pyarrow loads pandas where it is installed
 
 
 def test_every_loop_is_compiled_for_one_kind_of_arguments() -> None:

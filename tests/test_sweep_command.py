@@ -137,7 +137,7 @@ class TestCommand:
 
     def test_a_run_that_fails_is_exit_code_1(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("lsmdp.sweeps.Processes.each", Here.each)
-        Path("c.csv").write_text("0,1\n" * 30 + "0,2\n")
+        Path("c.csv").write_text("0.0,1.0\n" * 30 + "0,2\n")
         Path("small.toml").write_text(FILE.replace(', "ring:5"', "").replace('"drift"', '"c.csv"'))
         result = run("sweep", "small.toml", "--quiet", "--json")
         assert result.exit_code == 1

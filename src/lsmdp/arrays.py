@@ -97,8 +97,8 @@ def require_entries(count: int, what: str = "P") -> None:
     """Raise where a matrix would have more entries (or rows) than 32-bit indices can address."""
     if count > MAX_ENTRIES:
         raise ModelError(
-            f"{what} would have {count:.3g} entries or rows; {MAX_ENTRIES:,} is the most that a model can hold. "
-            "Use fewer states or a sparser matrix."
+            f"{what} would have {min(count, 10**300):.3g} entries or rows; {MAX_ENTRIES:,} is the most that a model "
+            "can hold. Use fewer states or a sparser matrix."
         )
 
 

@@ -142,7 +142,7 @@ BOMBS = {
     "c.npy": (promise, "costs", PROMISE),
     "one.npy": (promise, "cost", PROMISE),
     "column.parquet": (constant_column, "model", "its content would take 335,544,320 bytes of memory"),
-    "checkpoint.npz": (many_entries, "checkpoint", SWOLLEN),
+    "checkpoint.npz": (many_entries, "checkpoint", "it is compressed, which no checkpoint is"),
 }
 
 

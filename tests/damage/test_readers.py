@@ -251,3 +251,14 @@ class TestChecksums:
         path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
         with pytest.raises(SpecError, match=r"rounds.parquet\" is damaged \(.* could not verify page integrity"):
             lsmdp.runs.Folder(tmp_path / "run").rounds()
+
+
+@pytest.mark.parametrize("name", ["grid:1e200x1e200", "rank-one:1e200", f"rank-one:{10**11}", "random:1e300:1e300"])
+def test_names_that_ask_for_too_much(name: str) -> None:
+    with pytest.raises(LsmdpError, match="is the most that a model can hold"):
+        lsmdp.read_model(name)
+
+
+def test_a_number_of_many_digits_in_a_name() -> None:
+    with pytest.raises(SpecError, match="PERIOD is a whole number of at least 1"):
+        lsmdp.costs.read_costs("switching:" + "9" * 5000, lsmdp.makers.rank_one(2), rounds=1)

@@ -157,6 +157,7 @@ def test_the_command_that_goes_on_names_the_files_itself(run: Run) -> None:
         ("ring:12", "iid", {}),
         ("grid:3x3", "-", {}),
         ("maps/arena.map:8", "switching:5", {"kernel": "maps/arena.map"}),
+        ("roads_net.tntp:2", "iid", {"kernel": "roads_net.tntp"}),
         ("rings.csv", "iids.csv", {"kernel": "rings.csv", "costs": "iids.csv"}),
     ],
 )
@@ -167,15 +168,18 @@ def test_the_files_of_a_spec(kernel: str, costs: str, files: dict[str, str]) -> 
 
 def test_a_file_beside_the_kernel_leads_nowhere_else_either(run: Run, here: Path) -> None:
     (here / "town_net.tntp").write_bytes(NET)
-    played(run, "town_net.tntp", "iid")
+    played(run, "town_net.tntp:1", "iid")
     (here.parent / "secrets.txt").write_text("hunter2\n")
-    for name in ("town_node.tntp", "town_Nodes.tntp"):
+    for name in ("town_node.tntp", "TOWN_Nodes.tntp"):
         (here / name).symlink_to(here.parent / "secrets.txt")
         refused = run("report", "run", "--quiet")
         assert refused.exit_code == 2
         assert f'the positions in "{name}", which is outside' in refused.stderr
         (here / name).unlink()
     assert run("certify", "run", "--quiet", "--no-search").exit_code == 0
+    (here / "town_net.tntp").rename(here.parent / "town_net.tntp")
+    (here / "town_net.tntp").symlink_to(here.parent / "town_net.tntp")
+    assert "the kernel in" in run("certify", "run", "--quiet", "--no-search").stderr
 
 
 @needs_pipes

@@ -14,7 +14,7 @@ from lsmdp.theory import STATEMENTS, constants_for
 
 from .games import Case, Floats, cases, certificate, few, random_game
 from .straight import FORMULA, Walk, bellman, close, sensitivity, span, stationary, straight, walks
-from .test_identities import apart, excess, idealised, steps, weighted
+from .test_identities import excess_of, far_apart, idealised, steps, weighted
 from .test_regrets import rivals, sums
 
 
@@ -32,7 +32,7 @@ def test_new_log(case: Case) -> None:
         assert found.holds is None
         return
     assert found.holds
-    close(found.left, excess(case, straight(case).ftl), sums(case))
+    close(found.left, excess_of(case, straight(case).ftl), sums(case))
     L = 1.0 + a / (1.0 - a) * math.exp(S)
     # the rounding of a(P) enters the odds times 1/(1 - a), and three times in the cube
     right = excess_bound(game.constants.cost_range, L, case.rounds)
@@ -45,7 +45,7 @@ def test_new_ksteps(case: Case) -> None:
     game = case.record
     found = certificate("new:ksteps", game)
     assert found.holds
-    close(found.left, excess(case, straight(case).ftl), sums(case))
+    close(found.left, excess_of(case, straight(case).ftl), sums(case))
     k, S = game.constants.k, game.constants.S
     power = np.linalg.matrix_power(straight(case).P, k)
     shared = min(float(np.minimum(one, other).sum()) for one in power for other in power)
@@ -118,7 +118,7 @@ def test_new_approximate(case: Case) -> None:
     for seat, walk in zip(case.seats, walks(case), strict=True):
         found = certificate("new:approximate", game, seat)
         assert found.holds, seat.name
-        close(found.left, excess(case, walk), sums(case))
+        close(found.left, excess_of(case, walk), sums(case))
         L = game.met(seat).L
         assert max(sensitivity(Q, stationary(Q)) for Q in (*walk.Q, *one.Q)) <= L * (1.0 + one.error(game))
         errors = sum(span(v - best) for v, best in zip(walk.v, one.v, strict=False))
@@ -154,7 +154,7 @@ def test_new_tracking(case: Case) -> None:
             continue
         found = certificate("new:tracking", game, seat)
         assert found.holds, seat.name
-        close(found.left, excess(case, walk), sums(case))
+        close(found.left, excess_of(case, walk), sums(case))
         met = game.met(seat)
         C, N = met.cost_range, seat.learner.steps
         if met.alpha_k < 0.9:  # sum_{j>=1} a_{jN} with a_j <= alpha_k^floor(j/k), until 0.9^400 < eps is left
@@ -236,7 +236,7 @@ def test_new_comparator(case: Case) -> None:
         assert found.holds, seat.name
         for k, (loss, mixing) in enumerate(rivals(case).values()):
             close(found.left[k], sum(walk.loss) - loss, sums(case) * (2.0 + B))
-            right = excess(case, walk) + v.max() - one.start @ v + mixing * phase
+            right = excess_of(case, walk) + v.max() - one.start @ v + mixing * phase
             close(found.right[k], right, sums(case) * (2.0 + B))
 
 
@@ -249,12 +249,12 @@ def test_new_posteriori(case: Case) -> None:
     for seat, walk in zip(case.seats, walks(case), strict=True):
         found = certificate("new:posteriori", case.record, seat)
         assert found.holds, seat.name
-        close(found.left[-1], excess(case, walk), weighted(case))
+        close(found.left[-1], excess_of(case, walk), weighted(case))
         terms = [
             sum(t * change**2 / 8 for t, change in enumerate(changes, 1)),
             transient(case, walk),
             sum(changes[:-1]),
-            apart(case, walk),
+            far_apart(case, walk),
         ]
         close(found.right[-1], sum(terms), weighted(case) * (1.0 + max(changes)))
 
@@ -279,7 +279,7 @@ def test_new_posteriori_3(case: Case) -> None:
         for t in range(1, case.rounds):
             change = one.v[t] - one.v[t - 1]
             drift += float(walk.p[t] @ (change - change.min()))
-        right = idealised(case) + transient(case, walk) + drift + apart(case, walk)
+        right = idealised(case) + transient(case, walk) + drift + far_apart(case, walk)
         close(found.right[-1], right, weighted(case))
         assert found.right[-1] <= certificate("new:posteriori", case.record, seat).right[-1] + weighted(case)
 

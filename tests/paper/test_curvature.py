@@ -16,7 +16,7 @@ from lsmdp.theory.curvature import set_bound
 from .games import FAMILIES, Case, Floats, cases, certificate, few, random_game
 from .straight import FORMULA, close, cost_of, kl, policy_of, sensitivity, solved, span, stationary, straight, walks
 from .test_beyond import transient
-from .test_identities import apart, excess, idealised, weighted
+from .test_identities import excess_of, far_apart, idealised, weighted
 from .test_regrets import square_bound, sums
 
 
@@ -75,7 +75,7 @@ def test_new_L2(case: Case) -> None:
     game = case.record
     found = certificate("new:L2", game)
     assert found.holds
-    close(found.left, excess(case, straight(case).ftl), sums(case))
+    close(found.left, excess_of(case, straight(case).ftl), sums(case))
     np.testing.assert_allclose(found.right, square_bound(case), rtol=FORMULA)
     assert found.right[0] <= certificate("new:ksteps", game).right[0] * (1.0 + FORMULA)
 
@@ -136,7 +136,7 @@ def test_new_L2_5(case: Case) -> None:
     for seat, walk in zip(case.seats, walks(case), strict=True):
         found = certificate("new:L2/5", game, seat)
         assert found.holds, seat.name
-        right = learning + transient(case, walk) + sum(changes[:-1]) + apart(case, walk)
+        right = learning + transient(case, walk) + sum(changes[:-1]) + far_apart(case, walk)
         close(found.right[-1], right, weighted(case) * (1.0 + max(changes)) ** 2)
         assert found.right[-1] <= certificate("new:posteriori", game, seat).right[-1] * (1.0 + FORMULA)
 

@@ -31,7 +31,7 @@ def idealised(case: Case) -> float:
     return ideal(one) - case.rounds * one.average[-1]
 
 
-def excess(case: Case, walk: Walk) -> float:
+def excess_of(case: Case, walk: Walk) -> float:
     """R' by its definition."""
     return sum(walk.loss) - case.rounds * straight(case).average[-1]
 
@@ -44,7 +44,7 @@ def gain(case: Case, walk: Walk) -> float:
     )
 
 
-def apart(case: Case, walk: Walk) -> float:
+def far_apart(case: Case, walk: Walk) -> float:
     """sum p_t.KL(Q_t||Q*_t)."""
     return sum(float(p @ kl(Q, best)) for p, Q, best in zip(walk.p, walk.Q, straight(case).Q, strict=False))
 
@@ -179,7 +179,7 @@ def test_new_I1(case: Case) -> None:
     for seat, walk in zip(case.seats, walks(case), strict=True):
         found = certificate("new:I1", case.record, seat)
         assert found.holds, seat.name
-        close(found.left[-1], excess(case, walk), weighted(case))
+        close(found.left[-1], excess_of(case, walk), weighted(case))
         rest = 0.0
         for t, (p, after) in enumerate(steps(walk.p)):
             v = walk.v[t]
@@ -195,9 +195,9 @@ def test_new_I2(case: Case) -> None:
     for seat, walk in zip(case.seats, walks(case), strict=True):
         found = certificate("new:I2", case.record, seat)
         assert found.holds, seat.name
-        close(found.left[-1], excess(case, walk), weighted(case))
+        close(found.left[-1], excess_of(case, walk), weighted(case))
         boundary = sum(float((p - after) @ v) for (p, after), v in zip(steps(walk.p), one.v, strict=False))
-        right = idealised(case) + gain(case, walk) + boundary + apart(case, walk)
+        right = idealised(case) + gain(case, walk) + boundary + far_apart(case, walk)
         close(found.right[-1], right, weighted(case))
 
 

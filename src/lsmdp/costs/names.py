@@ -44,7 +44,8 @@ class Family:
         _, colon, text = spec.partition(":")
         if not colon:
             return self.default
-        if not (self.argument and text.isascii() and text.isdigit() and int(text) > 0):
+        short = len(text) < 19  # so it is less than 2^63
+        if not (self.argument and short and text.isascii() and text.isdigit() and int(text) > 0):
             wanted = f"{self.argument} is a whole number of at least 1" if self.argument else "it takes no argument"
             raise SpecError(f'"{spec}" cannot be read as {self.usage}: {wanted}. Write for example {self.example}.')
         return int(text)

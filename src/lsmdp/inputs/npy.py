@@ -41,7 +41,7 @@ ITEM = re.compile(
         (?:(?P<mark>['"])(?P<text>[^'"]*)(?P=mark)|(?P<word>True|False)|\((?P<sizes>[0-9L,\ ]*)\))\ ?,?""",
     re.VERBOSE,
 )
-KIND = re.compile(r"[<>|=]?[?a-zA-Z][0-9]{0,9}(\[[0-9a-zA-Z]+\])?")
+KIND = re.compile(r"[<>|=]?[?biufcmMOSUV][0-9]{0,9}(\[[0-9a-zA-Z]+\])?")
 
 ZIP_ERRORS = (BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError, OverflowError, KeyError)
 

@@ -66,6 +66,7 @@ def rank_one(law: Any, temperature: float = 1.0) -> LMDP:
     if isinstance(law, int | np.integer):
         if law < 1:
             raise ModelError(f"rank_one({law}) has no state. Give a law, or a number of states of at least 1.")
+        require_entries(int(law) ** 2)
         law = np.full(law, 1.0 / law)
     row = as_distribution(law, np.size(law))
     require_entries(row.size**2)

@@ -121,7 +121,7 @@ def load(path: str | PathLike[str], *, trust: bool = False) -> Run:
 def _require_near(folder: Folder, spec: Spec) -> None:
     """Raise where a spec leads away from its folder and from the one we are in."""
     places = [folder.path.resolve(), Path.cwd()]
-    for what, path in spec.files().items():
+    for what, path in spec.files():
         try:
             near = any(path.resolve().is_relative_to(place) for place in places)
         except (OSError, RuntimeError, ValueError):  # a circle of links, or no path at all

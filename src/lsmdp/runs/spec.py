@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -84,13 +85,14 @@ class Spec(BaseModel):
         """The costs that it names, for this model."""
         return read_costs(self.costs, lmdp, rounds=self.rounds, seed=self.seed, scale=self.scale)
 
-    def files(self) -> dict[str, Path]:
-        """The files that it names, by what they hold."""
-        from lsmdp.sources.files import kernel_path
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """The files that it leads to, each with what it holds; one that lies beside another comes after it."""
+        if find(self.kernel, MODELS) is None:
+            from lsmdp.sources.files import kernel_paths
 
-        found = {} if find(self.kernel, MODELS) else {"kernel": kernel_path(self.kernel)}
-        named = find_family(self.costs) is not None or self.costs == STANDARD_INPUT
-        return found if named else found | {"costs": Path(self.costs)}
+            yield from kernel_paths(self.kernel)
+        if find_family(self.costs) is None and self.costs != STANDARD_INPUT:
+            yield "costs", Path(self.costs)
 
     def players(self) -> list[Learner]:
         """The learners that it names."""

@@ -37,11 +37,12 @@ from lsmdp.makers import edge_weights, walk_on_map
 from lsmdp.model import LMDP
 from lsmdp.sources.market import read_market
 from lsmdp.sources.names import MODELS, unknown
-from lsmdp.sources.networks import read_graphml, read_tntp
+from lsmdp.sources.networks import file_of_nodes, read_graphml, read_tntp
 from lsmdp.sources.tables import first_line, names_of, numbers_of, read_columns, read_numbers, read_parquet
 
 Labels = Sequence[str] | None
 MAP = re.compile(r"(.*\.map):(.*)", flags=re.IGNORECASE | re.DOTALL)
+NET = re.compile(r"(.*\.tntp):(.*)", flags=re.IGNORECASE | re.DOTALL)
 UNREADABLE = (ValueError, LookupError, EOFError, OverflowError, MemoryError, RecursionError, TypeError, csv.Error)
 
 
@@ -82,7 +83,7 @@ def kernel_file(spec: str) -> Content:
                 f'"{asked.string}" asks for moves to {neighbours} neighbours. Write {spec}, or {spec}:8 with diagonals.'
             )
         formats[".map"] = formats[".map"]._replace(read=partial(_read_map, neighbours=int(neighbours)))
-    if asked := re.fullmatch(r"(.*\.tntp):(.*)", spec, flags=re.IGNORECASE | re.DOTALL):
+    if asked := NET.fullmatch(spec):
         spec, first = asked.groups()
         if not (first_through := number_in(first)):
             raise SpecError(
@@ -93,10 +94,13 @@ def kernel_file(spec: str) -> Content:
     return content
 
 
-def kernel_path(spec: str) -> Path:
-    """The file that ``kernel_file`` reads."""
-    asked = MAP.fullmatch(spec)
-    return Path(asked[1] if asked else spec)
+def kernel_paths(spec: str) -> Iterator[tuple[str, Path]]:
+    """The files that ``kernel_file`` reads, each with what it holds; one that lies beside another comes after it."""
+    asked = MAP.fullmatch(spec) or NET.fullmatch(spec)
+    path = Path(asked[1] if asked else spec)
+    yield "kernel", path
+    if path.suffix.lower() == ".tntp" and path.is_file() and (beside := file_of_nodes(path)) is not None:
+        yield "positions", beside
 
 
 def endings(formats: Mapping[str, Format]) -> str:

@@ -68,7 +68,7 @@ def read_graphml(path: Path) -> Graph:
 
 def _require_plain(path: Path) -> None:
     """Raise where a file is not XML, or has entities of its own: GraphML needs none, and they can swell without end."""
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate(namespace_separator=" ")
 
     def refuse(*_: object) -> None:
         raise SpecError(
@@ -151,7 +151,7 @@ def read_tntp(path: Path, first_through: int | None = None) -> Roads:
             f"the through nodes begin at {first_through}, but the last node is {nodes[-1]}: none is left. Keep all of "
             f"them with {path.name}:1."
         )
-    beside = _file_of_nodes(path)
+    beside = file_of_nodes(path)
     positions = None if beside is None else _positions(beside, nodes, kept)
     labels = [str(node) for node in nodes[kept].tolist()]
     if kept.size == nodes.size:
@@ -184,7 +184,7 @@ def _are_dead_ends(matrix: CSR, zones: npt.NDArray[np.bool_]) -> bool:
     return bool((np.diff(joined.indptr) == 1).all() and not zones[joined.indices].any())
 
 
-def _file_of_nodes(path: Path) -> Path | None:
+def file_of_nodes(path: Path) -> Path | None:
     """The file beside a network that says where its nodes are."""
     name = path.name.lower()
     if not name.endswith("_net.tntp"):

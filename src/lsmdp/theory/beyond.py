@@ -16,7 +16,7 @@ from lsmdp.errors import SpecError
 from lsmdp.learners import TrackTheLeader
 from lsmdp.theory.certificate import Certificate, Reading, at_most, left_out, times
 from lsmdp.theory.constants import Constants
-from lsmdp.theory.identities import any_regrets, excess, idealised, seat_errors
+from lsmdp.theory.identities import any_regrets, excess_of, idealised, seat_errors
 from lsmdp.theory.lemmas import all_pairs, both_spans
 from lsmdp.theory.regrets import GONE, any_regret, bounded, excess_bound, round_errors, total_error
 from lsmdp.theory.statement import statement
@@ -33,7 +33,7 @@ def log_theorem(game: Trace, *, reading: Reading) -> Certificate:
         return left_out("new:log", reading, reason if game.constants.a == 1.0 else "L is beyond float64")
     one_step = game.with_constants(L=game.constants.L_one).constants
     right, more = bounded(game, one_step, lambda found: excess_bound(found, game.lg))
-    left, off = excess(game, game.ftl)[-1], total_error(game) + more
+    left, off = excess_of(game, game.ftl)[-1], total_error(game) + more
     return at_most("new:log", reading, left, right, tolerance=off, trivial=any_regret(game))
 
 
@@ -46,7 +46,7 @@ def k_step_theorem(game: Trace, *, reading: Reading) -> Certificate:
     if not math.isfinite(found.L):
         return left_out("new:ksteps", reading, found.left_out.get("L", UNKNOWN))
     right, more = bounded(game, found, lambda found: excess_bound(found, game.lg))
-    left, off = excess(game, game.ftl)[-1], total_error(game) + more
+    left, off = excess_of(game, game.ftl)[-1], total_error(game) + more
     place = f"k = {found.k}"
     return at_most("new:ksteps", reading, left, right, tolerance=off, trivial=any_regret(game), places=place)
 
@@ -143,7 +143,7 @@ def approximate_leader(game: Trace, seat: SeatTrace, *, reading: Reading) -> Cer
 
 def _at_the_end(label: str, game: Trace, seat: SeatTrace, right: float, more: float, reading: Reading) -> Certificate:
     """R' after all rounds, and a bound to which the solves may add ``more``."""
-    left, off = excess(game, seat)[-1], float(seat_errors(game, seat)[-1]) + more
+    left, off = excess_of(game, seat)[-1], float(seat_errors(game, seat)[-1]) + more
     return at_most(label, reading, left, right, tolerance=off, trivial=any_regret(game), about=seat.name)
 
 
@@ -228,7 +228,7 @@ def against_rivals(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certifi
     if not game.rivals:
         return left_out("new:comparator", reading, GONE, about=seat.name)
     v = game.final.v
-    base = excess(game, seat)[-1] + float(v.max() - game.start @ v)
+    base = excess_of(game, seat)[-1] + float(v.max() - game.start @ v)
     left = [seat.loss - rival.loss for rival in game.rivals]
     right = [base + rival.mixing * rival.phase_span for rival in game.rivals]
     names = [rival.name for rival in game.rivals]
@@ -257,7 +257,7 @@ def after_each_round(
     label: str, game: Trace, seat: SeatTrace, terms: dict[str, Floats], reading: Reading
 ) -> Certificate:
     """R' after each round, and the sum of some terms that bounds it."""
-    left, right, off = excess(game, seat), sum(terms.values()), seat_errors(game, seat)
+    left, right, off = excess_of(game, seat), sum(terms.values()), seat_errors(game, seat)
     trivial, rounds = any_regrets(game), game.rounds
     return at_most(label, reading, left, right, tolerance=off, trivial=trivial, rounds=rounds, about=seat.name)
 

@@ -43,7 +43,7 @@ def idealised(game: Trace) -> Floats:
     return running_sum(game.rounds * game.steps.forward)
 
 
-def excess(game: Trace, seat: SeatTrace) -> Floats:
+def excess_of(game: Trace, seat: SeatTrace) -> Floats:
     """R' after each round."""
     return np.asarray(np.cumsum(seat.rows.loss) - game.rounds * game.leader.average_cost[1:])
 
@@ -138,7 +138,7 @@ def I1(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
 
 def _about_excess(label: str, game: Trace, seat: SeatTrace, right: Floats, reading: Reading) -> Certificate:
     """R' after each round, by its definition and as the right side has it."""
-    left, off, trivial = excess(game, seat), seat_errors(game, seat), any_regrets(game)
+    left, off, trivial = excess_of(game, seat), seat_errors(game, seat), any_regrets(game)
     return equal(label, reading, left, right, tolerance=off, trivial=trivial, rounds=game.rounds, about=seat.name)
 
 
