@@ -536,3 +536,13 @@ def test_the_reference_evaluation_is_what_it_says() -> None:
     with np.errstate(divide="ignore"):
         r = c - 0.7 * logsumexp(np.log(lmdp.P.toarray()) - v / 0.7, axis=1) - v
     np.testing.assert_allclose(certificate(lmdp, c, v), (r.min(), r.max()), rtol=1e-13)
+
+
+@pytest.mark.parametrize("size", [1e150, 1e200, 1e290])
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_costs_whose_squares_are_beyond_floats(method: Power, size: float) -> None:
+    """The norm of a residual is the root of a sum of squares: with costs of 1e155 it would overflow, with a warning."""
+    c = size * np.array([0.0, 1.0, 0.3, 0.7, 0.2, 0.9])
+    low, high = solve(ring(6, 0.5), c, tol=1e-6 * size, solver=method, throw=False).bounds
+    assert 0.0 <= high <= size * (1.0 + 1e-12)
+    assert low <= high
