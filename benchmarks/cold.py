@@ -27,7 +27,7 @@ from scipy.sparse.linalg import splu
 
 import lsmdp
 from benchmarks.measure import Blocks, repeated, timed
-from lsmdp import kernels
+from lsmdp._core.sparse import policy_weights, residual
 
 TOL = 1e-9
 STEPS = 60
@@ -48,10 +48,10 @@ def noda(lmdp: lsmdp.LMDP, c: Array, tol: float) -> tuple[float, int]:
     P, n = lmdp.P, lmdp.n
     v = np.zeros(n)
     for step in range(STEPS):
-        r, lo, hi = kernels.residual(P, c, v, 1.0)
+        r, lo, hi = residual(P, c, v, 1.0)
         if hi - lo <= tol:
             return hi - lo, step
-        weights = kernels.policy_weights(P, v) * np.repeat(np.exp(r.min() - r), np.diff(P.indptr))
+        weights = policy_weights(P, v) * np.repeat(np.exp(r.min() - r), np.diff(P.indptr))
         A = sparse.csr_array((weights, P.indices, P.indptr), shape=P.shape)
         M = sparse.csc_array((1.0 + SHIFT) * sparse.eye_array(n, format="csr") - A)
         factors = splu(M, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})

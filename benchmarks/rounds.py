@@ -32,7 +32,7 @@ from benchmarks.peers import PEERS, Peer, gap_of
 from lsmdp.costs.sequence import block_rows
 from lsmdp.game import Table as GameTable
 from lsmdp.learners import Player
-from lsmdp.perron.follow import factor_bytes, forget
+from lsmdp.solvers.warm.plan import factor_bytes, forget
 
 FIRST = 1000  # the round before the first that is played
 WIDTH = 1e-3  # gap_t <= WIDTH / t

@@ -15,8 +15,8 @@ import time
 
 import lsmdp
 from benchmarks.families import dense
-from lsmdp import books
-from lsmdp.equilibrium import Equilibrium
+from lsmdp._core import full_accounts
+from lsmdp._core.full_laws import Equilibrium
 from lsmdp.game import start_law, stretches
 
 WARM = 2000  # rounds, for the compiler
@@ -36,7 +36,7 @@ def split(rounds: int, states: int) -> dict[str, float]:
         drawn = time.process_time()
         found = learner.observe_all(lmdp, state, stretch)
         learnt = time.process_time()
-        page = books.account(square, lmdp.temperature, t, found.values, stretch, law, rest, found.sums)
+        page = full_accounts.account(square, lmdp.temperature, t, found.values, stretch, law, rest, found.sums)
         state, law, rest, t = found.state, page.law, page.rest, t + len(stretch)
         booked = time.process_time()
         for part, seconds in zip(spent, (drawn - began, learnt - drawn, booked - learnt), strict=True):

@@ -33,9 +33,9 @@ import lsmdp
 from cases import page
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
+from lsmdp.game.player import Round
 from lsmdp.learners import learner_by_name
 from lsmdp.report.layout import layout
-from lsmdp.seat import Round
 
 TEMPERATURES = (3.0, 1.0, 0.3, 0.1, 0.03)
 TRIPS = (6, 12, 24)  # moves

@@ -16,7 +16,7 @@ import lsmdp
 ROOT = Path(lsmdp.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
 
-# Each module may import those above it. A package (such as perron) counts as one; inside it any acyclic order will do.
+# Each module may import those above it. A package (such as solvers) counts as one; inside it any acyclic order will do.
 ORDER = (
     "errors",
     "files",
@@ -24,41 +24,26 @@ ORDER = (
     "arrays",
     "forms",
     "inputs",
-    "elementary",
-    "parts",
-    "kernels",
-    "passes",
-    "updates",
-    "small",
-    "dissection",
-    "panels",
-    "elimination",
+    "_core",
     "chain",
-    "equilibrium",
-    "books",
-    "tilting",
+    "edge_costs",
     "model",
     "policy",
-    "perron",
+    "solution",
+    "solvers",
     "convex",
     "costs",
     "learners",
     "regret",
-    "seat",
     "game",
     "theory",
-    "makers",
-    "checkup",
     "sources",
-    "trajectories",
     "runs",
-    "memory",
-    "loop",
+    "follow",
     "checks",
-    "pages",
-    "sweeps",
-    "terminal",
+    "pictures",
     "report",
+    "sweeps",
     "cli",
 )
 LONGEST_FILE = 500
@@ -136,7 +121,7 @@ def complaints(graph: Graph, order: tuple[str, ...]) -> list[str]:
 
 
 def unit(module: str) -> str:
-    """``lsmdp.perron.power`` belongs to ``perron``; the package itself to nothing."""
+    """``lsmdp.solvers.power`` belongs to ``solvers``; the package itself to nothing."""
     return module.split(".")[1] if "." in module else ""
 
 
@@ -174,12 +159,12 @@ def test_every_name_in_the_order_exists() -> None:
             {"lsmdp.arrays": {"lsmdp.model"}},
             "lsmdp.arrays imports lsmdp.model, which is not above it",
         ),
-        ({"lsmdp.chain": {"lsmdp.perron.power"}}, "lsmdp.chain imports lsmdp.perron.power, which is not above it"),
+        ({"lsmdp.chain": {"lsmdp.solvers.power"}}, "lsmdp.chain imports lsmdp.solvers.power, which is not above it"),
         ({"lsmdp.novelty": set()}, "lsmdp.novelty has no place in ORDER"),
         ({"lsmdp.model": {"lsmdp"}}, "lsmdp.model imports the package lsmdp itself: name the module"),
         (
-            {"lsmdp.perron.a": {"lsmdp.perron.b"}, "lsmdp.perron.b": {"lsmdp.perron.a"}},
-            "the imports go in a circle: lsmdp.perron.a -> lsmdp.perron.b -> lsmdp.perron.a",
+            {"lsmdp.solvers.a": {"lsmdp.solvers.b"}, "lsmdp.solvers.b": {"lsmdp.solvers.a"}},
+            "the imports go in a circle: lsmdp.solvers.a -> lsmdp.solvers.b -> lsmdp.solvers.a",
         ),
     ],
 )
@@ -188,7 +173,7 @@ def test_a_bad_graph_is_found(graph: Graph, complaint: str) -> None:
 
 
 def test_a_good_graph_passes() -> None:
-    good = {"lsmdp.perron": {"lsmdp.perron.a"}, "lsmdp.perron.a": {"lsmdp.errors"}, "lsmdp.cli": {"lsmdp.perron"}}
+    good = {"lsmdp.solvers": {"lsmdp.solvers.a"}, "lsmdp.solvers.a": {"lsmdp.errors"}, "lsmdp.cli": {"lsmdp.solvers"}}
     assert complaints(good, ORDER) == []
 
 
@@ -207,8 +192,8 @@ def late():
     if True:
         from lsmdp.seven import name
 """
-    expected = {"lsmdp.one", "lsmdp.two", "lsmdp.perron.three", "lsmdp.perron.four.name", "lsmdp.five.name"}
-    assert imported_names(source, "lsmdp.perron") == expected | {"lsmdp.six", "lsmdp.seven.name"}
+    expected = {"lsmdp.one", "lsmdp.two", "lsmdp.solvers.three", "lsmdp.solvers.four.name", "lsmdp.five.name"}
+    assert imported_names(source, "lsmdp.solvers") == expected | {"lsmdp.six", "lsmdp.seven.name"}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=module_name)

@@ -182,7 +182,7 @@ class TestOutputPlaces:
         def never(*_: object, **__: object) -> None:
             raise AssertionError("the place must be checked before the work is done")
 
-        monkeypatch.setattr("lsmdp.perron.solve", never)
+        monkeypatch.setattr("lsmdp.solvers.solve", never)
         result = run("solve", "grid:2x2", "--cost", "hill", "--out", out)
         assert result.exit_code == 2
         assert result.stderr.startswith("SpecError: ")

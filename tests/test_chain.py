@@ -15,8 +15,9 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from lsmdp import chain
+from lsmdp._core import chains
 from lsmdp.arrays import CSR, Floats, as_kernel
-from lsmdp.chain import hitting, laws, loops, mixing
+from lsmdp.chain import hitting, laws, mixing
 from lsmdp.errors import AssumptionError, ConvergenceError
 
 DIGITS = 50
@@ -465,7 +466,7 @@ def test_large_chains_get_a_named_bound(monkeypatch: pytest.MonkeyPatch) -> None
 def test_path_lengths(budget: int) -> None:
     P = stiff(400, 2000, np.random.default_rng(11), -3.0)
     shortest = csgraph.dijkstra(P, indices=7)
-    found = loops.path_lengths(P.indptr, P.indices, P.data, 7, budget)
+    found = chains.path_lengths(P.indptr, P.indices, P.data, 7, budget)
     if budget:
         assert found == pytest.approx(shortest, rel=1e-12)
     else:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import lsmdp
-from lsmdp import chain, checkup
-from lsmdp.checkup import Checkup, examine
+from lsmdp import chain
 from lsmdp.model import LMDP
+from lsmdp.sources import checkup
+from lsmdp.sources.checkup import Checkup, examine
 
 KEYS = {
     "states", "entries", "irreducible", "classes", "period", "aperiodic", "primitivity_index", "reversible",

@@ -19,11 +19,17 @@ from scipy import sparse
 from typer.testing import Result
 
 import lsmdp
-from lsmdp import makers
 from lsmdp.cli.base import COMPILING, complaints
 from lsmdp.errors import ConvergenceError
-from lsmdp.sources import COSTS
-from lsmdp.terminal import RAMP, SHADES, fitted, palette, pictures, raster
+from lsmdp.pictures import (
+    RAMP,
+    SHADES,
+    fitted,
+    palette,
+    pictures,
+    raster,
+)
+from lsmdp.sources import COSTS, makers
 
 Run = Callable[..., Result]
 
@@ -270,7 +276,7 @@ class TestSolve:
         def give_up(*_: object, **__: object) -> None:
             raise ConvergenceError("no certificate of width 1e-300: the best gap is 1e-16", good)
 
-        monkeypatch.setattr("lsmdp.perron.solve", give_up)
+        monkeypatch.setattr("lsmdp.solvers.solve", give_up)
         result = run("solve", "ring:4", "--cost", "hill", "--json", "--out", tmp_path / "s.npz")
         assert result.exit_code == 1
         assert set(json.loads(result.stdout)) == SOLVE_KEYS
@@ -284,7 +290,7 @@ class TestSolve:
         def interrupt(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("lsmdp.perron.solve", interrupt)
+        monkeypatch.setattr("lsmdp.solvers.solve", interrupt)
         result = run("solve", "ring:4", "--cost", "hill", "--out", tmp_path / "s.npz")
         assert result.exit_code == 130
         assert "Interrupted" in result.stderr
@@ -303,8 +309,8 @@ class TestSolve:
     @pytest.mark.skipif(os.name != "posix", reason="signals are sent as on posix")
     def test_ctrl_c_in_a_real_process(self, tmp_path: Path) -> None:
         script = (
-            "import os, signal, lsmdp.perron, lsmdp.cli\n"
-            "lsmdp.perron.solve = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)\n"
+            "import os, signal, lsmdp.solvers, lsmdp.cli\n"
+            "lsmdp.solvers.solve = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)\n"
             "lsmdp.cli.main()"
         )
         arguments = ["solve", "ring:4", "--cost", "hill", "--out", str(tmp_path / "s.npz")]

@@ -15,12 +15,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lsmdp import LMDP, CostError, ModelError, Policy, SpecError, grid, ring, solve
+from lsmdp import (
+    LMDP,
+    CostError,
+    ModelError,
+    Policy,
+    SpecError,
+    grid,
+    ring,
+    solve,
+)
+from lsmdp._core.sparse import residual
 from lsmdp.chain import dobrushin
-from lsmdp.kernels import residual
 from lsmdp.regret.bracket import Bracket, bracket, lower_bound
 from lsmdp.regret.comparators import fixed_cost, fixed_costs
-from lsmdp.regret.guarantee import CostRange, Guarantee, guarantee, mixing_sum
+from lsmdp.regret.guarantee import (
+    CostRange,
+    Guarantee,
+    guarantee,
+    mixing_sum,
+)
 from lsmdp.regret.search import Search
 
 ROUNDING = 1e-10  # far above the rounding of sums of 1e4 costs, far below any difference that is tested

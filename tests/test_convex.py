@@ -12,7 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from lsmdp import LMDP, AssumptionError, ModelError, solve
+from lsmdp import (
+    LMDP,
+    AssumptionError,
+    ModelError,
+    solve,
+)
 from lsmdp.convex import (
     Feasibility,
     average_cost_of,

@@ -21,13 +21,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from lsmdp import makers
 from lsmdp.arrays import Floats
-from lsmdp.costs import FAMILIES, Costs, as_costs, by_name, read_costs
+from lsmdp.costs import (
+    FAMILIES,
+    Costs,
+    as_costs,
+    by_name,
+    read_costs,
+)
 from lsmdp.costs.families import STREAM
 from lsmdp.costs.sequence import BLOCK, block_rows
 from lsmdp.errors import CostError, LsmdpError, SpecError
 from lsmdp.model import LMDP
+from lsmdp.sources import makers
 
 PLAIN = makers.random_graph(5, 3)
 LABELLED = LMDP(PLAIN.P, ["a", "b", "c", "d.e", "f,g"])

@@ -9,9 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from lsmdp import ConvergenceError, clusters, grid, random_graph, ring
-from lsmdp.dissection import SMALL
-from lsmdp.elimination import eliminate, pinned, plan
+from lsmdp import (
+    ConvergenceError,
+    clusters,
+    grid,
+    random_graph,
+    ring,
+)
+from lsmdp._core.factor import eliminate, pinned, plan
+from lsmdp._core.ordering import SMALL
 from lsmdp.model import LMDP
 
 

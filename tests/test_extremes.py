@@ -15,7 +15,15 @@ from scipy import sparse
 from typer.testing import Result
 
 import lsmdp
-from lsmdp import LMDP, ConvergenceError, Policy, kernels, passes, runs, solve
+from lsmdp import (
+    LMDP,
+    ConvergenceError,
+    Policy,
+    runs,
+    solve,
+)
+from lsmdp._core import sparse_play
+from lsmdp._core.sparse import flow
 from lsmdp.game import Table
 
 Run = Callable[..., Result]
@@ -86,8 +94,8 @@ def steep_models(draw: st.DrawFn) -> tuple[LMDP, Matrix, Matrix]:
 def test_a_change_of_policy_is_that_of_its_definition(model: tuple[LMDP, Matrix, Matrix]) -> None:
     """Where the policies are alike, y is known to some eps only, and so q y^2/2 to some eps y: that is allowed for."""
     lmdp, v, other = model
-    flows = [kernels.flow(lmdp.P, values, lmdp.temperature) for values in (v, other)]
-    kl, change = passes.divergence(lmdp.P, *flows)
+    flows = [flow(lmdp.P, values, lmdp.temperature) for values in (v, other)]
+    kl, change = sparse_play.divergence(lmdp.P, *flows)
     with mpmath.workdps(DIGITS):
         P = lmdp.P.toarray()
         true, distance = exact_divergence(*(exact_policy(P, values, lmdp.temperature) for values in (v, other)))
@@ -198,7 +206,7 @@ def test_the_books_of_a_game_are_right_or_empty(name: str, T: float, learner: ls
             mu, control = exact_law(Q), exact_divergence(Q, passive)[0]
             step = t * T * mpmath.fsum(m * d for m, d in zip(mu, kl, strict=True))
             ideal = mpmath.fsum(m * (mp(float(c)) + T * d) for m, c, d in zip(mu, c_t, control, strict=True))
-            # the law of a small game is 1e-12 off in the l1 norm (equilibrium.py), and KL <= span(v)/T
+            # the law of a small game is 1e-12 off in the l1 norm (full_laws.py), and KL <= span(v)/T
             assert near(row.ideal_step, step, least=1e-12 * t * (T + float(np.ptp(v))))
             assert near(row.ideal_loss, ideal, least=1e-12 * (1.0 + T + float(np.ptp(v))))
     assert known > 0

@@ -20,8 +20,13 @@ import pytest
 import lsmdp
 from lsmdp import files, runs, sweeps
 from lsmdp.errors import SpecError
-from lsmdp.files import atomic, clear, own_folder, remove
-from lsmdp.memory import Kept, Memory
+from lsmdp.files import (
+    atomic,
+    clear,
+    own_folder,
+    remove,
+)
+from lsmdp.follow.memory import Kept, Memory
 from lsmdp.report import write_page
 from lsmdp.runs import Spec
 from lsmdp.sweeps.spec import plan

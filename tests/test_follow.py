@@ -26,22 +26,28 @@ from lsmdp import (
     Power,
     TrackTheLeader,
     clusters,
-    dissection,
     grid,
     random_graph,
     ring,
     solve,
 )
-from lsmdp.elimination import eliminate
+from lsmdp._core import ordering
+from lsmdp._core.factor import eliminate
 from lsmdp.game import Table
 from lsmdp.learners.ftl import FTLState
 from lsmdp.learners.leader import LeaderBase
-from lsmdp.perron import NOWHERE, Followed, Problem, chord, follow, follow_all
-from lsmdp.perron.factor import nothing
-from lsmdp.perron.follow import PATIENCE, _solved, factor_bytes
-from lsmdp.perron.krylov import product_work
+from lsmdp.solvers import (
+    NOWHERE,
+    Followed,
+    Problem,
+    follow_all,
+)
+from lsmdp.solvers.krylov import product_work
+from lsmdp.solvers.warm import chord
+from lsmdp.solvers.warm.anchor import nothing
+from lsmdp.solvers.warm.plan import PATIENCE, _solved, factor_bytes, follow
 
-FOLLOW, POLICY = sys.modules["lsmdp.perron.follow"], sys.modules["lsmdp.policy"]
+FOLLOW, POLICY = sys.modules["lsmdp.solvers.warm.plan"], sys.modules["lsmdp.policy"]
 
 
 def one_way_roads(side: int) -> LMDP:
@@ -380,7 +386,7 @@ def test_no_factorisation_is_begun_that_would_take_more_than_its_share_of_memory
     assert enough.elimination_plan.entries is not None
     needed = enough.elimination_plan.bytes
     for memory, possible in ((needed, True), (needed - 1, False)):
-        monkeypatch.setattr(dissection, "room", lambda memory=memory: memory)
+        monkeypatch.setattr(ordering, "room", lambda memory=memory: memory)
         lmdp = grid(20, 20)
         assert (lmdp.elimination_plan.entries is not None) is possible
         tried = Direct().run(Problem(lmdp, costs), np.zeros(400), 1e-9)

@@ -21,8 +21,8 @@ from typer.testing import CliRunner, Result
 import lsmdp
 from lsmdp.cli import app
 from lsmdp.errors import SpecError
-from lsmdp.loop import Loop
-from lsmdp.memory import Memory
+from lsmdp.follow.loop import Loop
+from lsmdp.follow.memory import Memory
 
 Run = Callable[..., Result]
 

@@ -28,9 +28,14 @@ import lsmdp
 from lsmdp import forms, game, runs
 from lsmdp.costs import read_costs
 from lsmdp.errors import LsmdpError, SpecError
+from lsmdp.follow.memory import (
+    CHECK,
+    ENTRY,
+    Kept,
+    Memory,
+)
 from lsmdp.forms import Form
 from lsmdp.learners import NAMES, learner_by_name
-from lsmdp.memory import CHECK, ENTRY, Kept, Memory
 from lsmdp.regret import regret
 from lsmdp.runs import Folder, Spec
 from lsmdp.sources import read_model

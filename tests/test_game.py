@@ -18,13 +18,21 @@ from lsmdp import (
     SpecError,
     clusters,
     grid,
-    kernels,
-    passes,
     random_graph,
     solve,
-    updates,
 )
-from lsmdp.game import Round, Run, Table, Tally, can_idealise, is_mark, play, rounds, start_law
+from lsmdp._core import sparse, sparse_play, sparse_steps
+from lsmdp.game import (
+    Round,
+    Run,
+    Table,
+    Tally,
+    can_idealise,
+    is_mark,
+    play,
+    rounds,
+    start_law,
+)
 from lsmdp.learners import (
     BeTheLeader,
     DiscountedLeader,
@@ -209,9 +217,9 @@ def test_rounds_is_lazy() -> None:
 
 
 def test_tracking_reads_P_twice_to_learn_and_four_times_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    loops = {kernels: ("residual", "policy_weights", "push", "expect", "control_cost")}
-    loops[passes] = ("costs", "spread", "divergence", "steep_play", "steep_divergence")
-    loops[updates] = ("first", "again")
+    loops = {sparse: ("residual", "policy_weights", "push", "expect", "control_cost")}
+    loops[sparse_play] = ("costs", "spread", "divergence", "steep_play", "steep_divergence")
+    loops[sparse_steps] = ("first", "again")
     reads = {name: 0 for names in loops.values() for name in names}
 
     def counted(module: ModuleType, name: str) -> None:
@@ -314,7 +322,7 @@ def test_nearly_equal_policies_have_an_accurate_divergence() -> None:
     lmdp, v = small(), np.random.default_rng(1).uniform(0, 3, 5)
     other = v + 1e-10 * np.random.default_rng(2).normal(size=5)
     nudge = other - v
-    kl, change = passes.divergence(lmdp.P, kernels.flow(lmdp.P, v), kernels.flow(lmdp.P, other))
+    kl, change = sparse_play.divergence(lmdp.P, sparse.flow(lmdp.P, v), sparse.flow(lmdp.P, other))
     Q = lmdp.P.toarray() * np.exp(-v)
     Q /= Q.sum(axis=1, keepdims=True)
     variance = Q @ nudge**2 - (Q @ nudge) ** 2

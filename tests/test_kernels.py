@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lsmdp import LMDP, kernels
-from lsmdp.perron import power
-from lsmdp.perron.newton import lower_to_paths
+from lsmdp import LMDP
+from lsmdp._core import sparse
+from lsmdp.solvers import power
+from lsmdp.solvers.newton import lower_to_paths
 
 
 def exact_residual(P: np.ndarray, c: np.ndarray, v: np.ndarray, T: float) -> list[mpmath.mpf]:
@@ -41,7 +42,7 @@ def hard_models(draw: st.DrawFn) -> tuple[LMDP, np.ndarray, np.ndarray]:
 @settings(max_examples=200)
 def test_the_bounds_enclose_every_exact_residual(model: tuple[LMDP, np.ndarray, np.ndarray]) -> None:
     lmdp, c, v = model
-    r, lo, hi = kernels.residual(lmdp.P, c, v, lmdp.temperature)
+    r, lo, hi = sparse.residual(lmdp.P, c, v, lmdp.temperature)
     exact = exact_residual(lmdp.P.toarray(), c, v, lmdp.temperature)
     assert all(lo <= value <= hi for value in exact)
     size = lmdp.temperature * (40 + 5 * np.abs(r).max() / lmdp.temperature) + np.abs(c).max() + np.ptp(v)
@@ -54,7 +55,7 @@ def test_the_bounds_enclose_where_floats_lose_their_digits(rare: float) -> None:
     """Numbers below 1e-308 have few digits: P exp(-d) is then off by much more than a relative error of 1e-16."""
     lmdp, c = LMDP([[1.0, rare], [0.5, 0.5]]), np.array([5.0, 0.0])
     for v in -np.log(rare) + np.linspace(-6.0, 6.0, 40):
-        _, lo, hi = kernels.residual(lmdp.P, c, np.array([v, 0.0]), 1.0)
+        _, lo, hi = sparse.residual(lmdp.P, c, np.array([v, 0.0]), 1.0)
         exact = exact_residual(lmdp.P.toarray(), c, np.array([v, 0.0]), 1.0)
         assert all(lo <= value <= hi for value in exact)
 
@@ -65,7 +66,7 @@ def test_a_value_beyond_floats_proves_nothing(bad: float) -> None:
     for place in range(3):
         v = np.zeros(3)
         v[place] = bad
-        _, lo, hi = kernels.residual(P, np.array([1e308, 0.0, -1e308]), v, 1.0)
+        _, lo, hi = sparse.residual(P, np.array([1e308, 0.0, -1e308]), v, 1.0)
         assert (lo, hi) == (-np.inf, np.inf)
 
 
@@ -76,7 +77,7 @@ def test_the_enclosure_is_not_empty_talk() -> None:
     for _ in range(40):
         W = 10.0 ** -rng.uniform(0, 12, (5, 5))
         lmdp, c, v = LMDP(W, normalise=True), rng.uniform(0, 1, 5), rng.uniform(0, 40, 5)
-        r, _, _ = kernels.residual(lmdp.P, c, v, 1.0)
+        r, _, _ = sparse.residual(lmdp.P, c, v, 1.0)
         exact = exact_residual(lmdp.P.toarray(), c, v, 1.0)
         outside += min(exact) < r.min() or max(exact) > r.max()
     assert outside > 0
@@ -96,15 +97,15 @@ def test_policy_loops_agree_with_the_written_out_kernel(span: float) -> None:
     Q = np.exp(logits - logits.max(axis=1, keepdims=True))
     Q /= Q.sum(axis=1, keepdims=True)
 
-    weights = kernels.policy_weights(P, u)
+    weights = sparse.policy_weights(P, u)
     rounding = 1e-14 * (1 + span)  # an exponent of size span carries a relative error of that many eps
     np.testing.assert_allclose(weights, Q[dense > 0], rtol=rounding, atol=1e-300)
-    np.testing.assert_allclose(kernels.push(P, u, p), p @ Q, rtol=rounding, atol=1e-300)
-    np.testing.assert_allclose(kernels.expect(P, u, f), Q @ f, rtol=0, atol=rounding)
+    np.testing.assert_allclose(sparse.push(P, u, p), p @ Q, rtol=rounding, atol=1e-300)
+    np.testing.assert_allclose(sparse.expect(P, u, f), Q @ f, rtol=0, atol=rounding)
     with np.errstate(divide="ignore", invalid="ignore"):
         kl = np.nansum(np.where(Q > 0, Q * (np.log(Q) - np.log(dense)), 0.0), axis=1)
-    np.testing.assert_allclose(kernels.control_cost(P, u), kl, rtol=0, atol=rounding)
-    assert (kernels.control_cost(P, u) >= 0).all()
+    np.testing.assert_allclose(sparse.control_cost(P, u), kl, rtol=0, atol=rounding)
+    assert (sparse.control_cost(P, u) >= 0).all()
 
 
 @pytest.mark.parametrize("averaging", [False, True])
@@ -116,7 +117,7 @@ def test_power_steps_are_products(averaging: bool) -> None:
     first = A @ z
     ratios = first / z
     expected = first + A @ first / np.sqrt(ratios.min() * ratios.max()) if averaging else first
-    walk = power.power_walk(kernels.rows(P), g, z, 0.0, 1 + averaging, averaging)
+    walk = power.power_walk(sparse.rows(P), g, z, 0.0, 1 + averaging, averaging)
     assert walk.steps == 1 + averaging
     np.testing.assert_allclose(z / z[0], expected / expected[0], rtol=1e-13)
 
@@ -125,7 +126,7 @@ def test_power_steps_stop_at_their_target_and_see_their_contraction() -> None:
     P = LMDP(np.random.default_rng(4).uniform(0, 1, (30, 30)), normalise=True).P
     W = 0.97 * np.eye(30) + 0.03 * P.toarray()  # the averaged pair contracts by (0.97 + 0.97^2)/2 = 0.955
     slow, z = LMDP(W, normalise=True).P, np.random.default_rng(1).uniform(0.5, 1, 30)
-    walk = power.power_walk(kernels.rows(slow), np.ones(30), z, 1e-9, 10_000, False)
+    walk = power.power_walk(sparse.rows(slow), np.ones(30), z, 1e-9, 10_000, False)
     ratios = slow @ z / z
     assert np.log(ratios.max() / ratios.min()) <= 1e-9
     assert walk.averaging  # ten steps at 0.97 leave more than half
@@ -137,7 +138,7 @@ def test_power_steps_that_go_round_stay_finite() -> None:
     """On a cycle with one expensive state the ratios differ by e^100 at first: no scale is right for all of them."""
     P = LMDP(np.roll(np.eye(6), 1, axis=1)).P
     z = np.ones(6)
-    walk = power.power_walk(kernels.rows(P), np.exp([-100.0, 0, 0, 0, 0, 0]), z, 1e-9, 100, False)
+    walk = power.power_walk(sparse.rows(P), np.exp([-100.0, 0, 0, 0, 0, 0]), z, 1e-9, 100, False)
     assert np.isfinite(z).all()
     assert z.max() == 1.0
     assert z.min() > 0.0

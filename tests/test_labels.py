@@ -16,10 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lsmdp
-from lsmdp import CostError, ModelError, SpecError, convex
+from lsmdp import (
+    CostError,
+    ModelError,
+    SpecError,
+    convex,
+)
 from lsmdp.arrays import as_cost, as_distribution, as_value
 from lsmdp.costs import as_costs
-from lsmdp.labels import DROPPED, UNKNOWN, Names, number_in
+from lsmdp.labels import (
+    DROPPED,
+    UNKNOWN,
+    Names,
+    number_in,
+)
 from lsmdp.regret import bracket, fixed_cost
 from lsmdp.theory.examples import virtual_rounds
 

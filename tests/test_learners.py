@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from lsmdp import LMDP, Policy, SpecError, grid, ring, solve
+from lsmdp import (
+    LMDP,
+    Policy,
+    SpecError,
+    grid,
+    ring,
+    solve,
+)
 from lsmdp.checks import CheckError, check_learner
 from lsmdp.learners import (
     NAMES,
@@ -24,7 +31,7 @@ from lsmdp.learners import (
     WindowLeader,
     learner_by_name,
 )
-from lsmdp.learners.base import Report
+from lsmdp.learners.protocol import Report
 
 LMDP_ = grid(3, 4)
 COSTS = np.random.default_rng(0).uniform(0, 1, (30, 12))

@@ -12,10 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lsmdp
-from lsmdp.errors import AssumptionError, ConvergenceError, CostError, SpecError
+from lsmdp.errors import (
+    AssumptionError,
+    ConvergenceError,
+    CostError,
+    SpecError,
+)
+from lsmdp.follow.loop import Loop, _examined, _plain
+from lsmdp.follow.memory import Memory
 from lsmdp.learners import NAMES, learner_by_name
-from lsmdp.loop import Loop, _examined, _plain
-from lsmdp.memory import Memory
 
 RING = lsmdp.ring(5)
 NAMED = lsmdp.LMDP(lsmdp.ring(3).P, ["Büro", "café", "駅"])

@@ -13,8 +13,18 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from lsmdp.errors import CostError, ModelError
-from lsmdp.makers import clusters, from_counts, from_edges, from_networkx, grid, random_graph, rank_one, ring, sticky
 from lsmdp.model import LMDP
+from lsmdp.sources.makers import (
+    clusters,
+    from_counts,
+    from_edges,
+    from_networkx,
+    grid,
+    random_graph,
+    rank_one,
+    ring,
+    sticky,
+)
 
 
 def is_primitive(lmdp: LMDP) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 import lsmdp
 from lsmdp.errors import ModelError, SpecError
-from lsmdp.makers import walk_on_map
+from lsmdp.sources.makers import walk_on_map
 
 ROWS = ["..@.S", ".G..T", "WO...", "....@"]
 LAZY = 0.2
@@ -64,7 +64,7 @@ def test_height_and_width_in_either_order() -> None:
 
 
 def test_the_museum_is_one_of_them() -> None:
-    path = files("lsmdp") / "maps" / "museum.map"
+    path = files("lsmdp.sources") / "maps" / "museum.map"
     for suffix in ("", ":8"):
         museum, same = lsmdp.read_model(f"museum{suffix}"), lsmdp.read_model(f"{path}{suffix}")
         np.testing.assert_array_equal(museum.P.toarray(), same.P.toarray())

@@ -13,15 +13,20 @@ import numpy as np
 import pytest
 
 import lsmdp
-from lsmdp import memory
 from lsmdp.errors import SpecError
-from lsmdp.learners import NAMES, Learner, State, learner_by_name
-from lsmdp.memory import Kept, Memory
+from lsmdp.follow import memory
+from lsmdp.follow.memory import Kept, Memory
+from lsmdp.learners import (
+    NAMES,
+    Learner,
+    State,
+    learner_by_name,
+)
 
 ROUNDS = 8
 MODELS: dict[str, Callable[[], lsmdp.LMDP]] = {
     "small": lambda: lsmdp.ring(12),
-    "large": lambda: lsmdp.grid(18, 20),  # beyond what small.py takes: leaders keep anchors
+    "large": lambda: lsmdp.grid(18, 20),  # beyond what full.py takes: leaders keep anchors
     "cold": lambda: lsmdp.LMDP(lsmdp.sticky(0.01).P, ["an", "aus"], 0.2),
 }
 EXPORTED = [getattr(lsmdp, name) for name in lsmdp.__all__ if hasattr(getattr(lsmdp, name), "observe")]

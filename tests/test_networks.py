@@ -16,7 +16,13 @@ import pytest
 from typer.testing import Result
 
 import lsmdp
-from lsmdp.errors import AssumptionError, CostError, LsmdpError, ModelError, SpecError
+from lsmdp.errors import (
+    AssumptionError,
+    CostError,
+    LsmdpError,
+    ModelError,
+    SpecError,
+)
 from lsmdp.report.frames import Film
 
 Run = Callable[..., Result]

@@ -13,9 +13,18 @@ import pytest
 
 import lsmdp
 from lsmdp.checks import CheckError, check_learner
+from lsmdp.follow.loop import Loop
 from lsmdp.game import Table
-from lsmdp.learners import NAMES, BeTheLeader, Player, Report, Stretch, learner_by_name, pack, unpack
-from lsmdp.loop import Loop
+from lsmdp.learners import (
+    NAMES,
+    BeTheLeader,
+    Player,
+    Report,
+    Stretch,
+    learner_by_name,
+    pack,
+    unpack,
+)
 
 SMALL = lsmdp.ring(5)
 LARGE = lsmdp.ring(300)  # too large for compiled stretches

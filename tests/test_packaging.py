@@ -69,7 +69,9 @@ class TestSmoke:
     def test_a_file_that_is_not_installed_is_found(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert smoke.lost_files() == []
         monkeypatch.setattr(lsmdp, "__file__", str(tmp_path / "__init__.py"))
-        assert {"py.typed", "maps/museum.map", "report/page.html", "pages/common.js"} <= set(smoke.lost_files())
+        assert {"py.typed", "sources/maps/museum.map", "report/page.html", "report/pages/common.js"} <= set(
+            smoke.lost_files()
+        )
 
     @pytest.mark.parametrize(
         ("one", "complaint"),

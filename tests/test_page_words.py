@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lsmdp.pages.words import counted, figure, listed, percent, yardsticks
 from lsmdp.report import words
+from lsmdp.report.pages.words import (
+    counted,
+    figure,
+    listed,
+    percent,
+    yardsticks,
+)
 
 
 def row(name: str, loss: float, **more: Any) -> dict[str, Any]:

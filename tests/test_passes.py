@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from lsmdp import LMDP, grid, kernels, parts, passes, random_graph
+from lsmdp import LMDP, grid, random_graph
+from lsmdp._core import sparse, sparse_play, threads
 from lsmdp.policy import Policy
 
 SPANS = {"flat": 3.0, "steep": 500.0}
@@ -22,9 +23,9 @@ def test_a_round_of_play(span: float) -> None:
     lmdp, rng = random_graph(40, 5, seed=1), np.random.default_rng(0)
     u, law = rng.uniform(0, span, 40), rng.dirichlet(np.ones(40))
     law[3] = 0.0
-    assert kernels.flow(lmdp.P, u).flat is (span < kernels.FLAT)
+    assert sparse.flow(lmdp.P, u).flat is (span < sparse.FLAT)
     P, Q = lmdp.P.toarray(), matrix(lmdp, u)
-    kl, after = passes.play(lmdp.P, kernels.flow(lmdp.P, u), law)
+    kl, after = sparse_play.play(lmdp.P, sparse.flow(lmdp.P, u), law)
     expected = np.where(Q > 0, Q * np.log(np.where(Q > 0, Q, 1) / np.where(P > 0, P, 1)), 0).sum(axis=1)
     np.testing.assert_allclose(kl, expected, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(after, law @ Q, rtol=1e-12, atol=1e-15)
@@ -37,7 +38,7 @@ def test_a_change_of_policy(span: float, distance: float) -> None:
     u = rng.uniform(0, span, 40)
     other = u + distance * rng.uniform(0, 1, 40)
     Q, R = matrix(lmdp, u), matrix(lmdp, other)
-    kl, change = passes.divergence(lmdp.P, kernels.flow(lmdp.P, u), kernels.flow(lmdp.P, other))
+    kl, change = sparse_play.divergence(lmdp.P, sparse.flow(lmdp.P, u), sparse.flow(lmdp.P, other))
     both = (Q > 0) & (R > 0)
     expected = np.where(both, Q * np.log(np.where(both, Q, 1) / np.where(both, R, 1)), 0).sum(axis=1)
     np.testing.assert_allclose(kl, expected, rtol=1e-9, atol=1e-13)  # the expected value has lost digits, not the other
@@ -49,11 +50,11 @@ def test_a_change_of_policy_that_single_precision_has_no_room_for(monkeypatch: p
     lmdp, rng = random_graph(40, 5, seed=1), np.random.default_rng(0)
     u = 95.0 * rng.random(40)
     u[:2] = 0.0, 95.0
-    flows = kernels.flow(lmdp.P, u), kernels.flow(lmdp.P, 95.0 - u)
-    expected = passes.divergence(lmdp.P, *flows)
-    for module in (parts, passes):
+    flows = sparse.flow(lmdp.P, u), sparse.flow(lmdp.P, 95.0 - u)
+    expected = sparse_play.divergence(lmdp.P, *flows)
+    for module in (threads, sparse_play):
         monkeypatch.setattr(module, "LARGE", 1)
-    kl, change = passes.divergence(lmdp.P, *flows)
+    kl, change = sparse_play.divergence(lmdp.P, *flows)
     np.testing.assert_allclose(kl, expected[0], rtol=1e-13)  # the same sums, in parts
     assert change == pytest.approx(expected[1], rel=1e-13)
 
@@ -61,27 +62,27 @@ def test_a_change_of_policy_that_single_precision_has_no_room_for(monkeypatch: p
 def test_the_law_of_a_reversible_chain() -> None:
     lmdp, u = grid(5, 6), np.random.default_rng(2).uniform(0, 4, 30)
     assert lmdp.reversible_law is not None
-    mu = passes.balanced_law(kernels.flow(lmdp.P, u), lmdp.reversible_law)
+    mu = sparse_play.balanced_law(sparse.flow(lmdp.P, u), lmdp.reversible_law)
     np.testing.assert_allclose(mu @ matrix(lmdp, u), mu, rtol=1e-12)
 
 
 def test_bits_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     lmdp, rng = random_graph(2000, 7), np.random.default_rng(0)
     u, c, law = rng.uniform(0, 4, 2000), rng.uniform(0, 1, 2000), rng.dirichlet(np.ones(2000))
-    for module in (parts, passes):
+    for module in (threads, sparse_play):
         monkeypatch.setattr(module, "LARGE", 1)
     found = []
     for workers in (1, 2, 3):
         with ThreadPoolExecutor(workers) as pool:
-            monkeypatch.setattr(parts, "_threads", lambda pool=pool: pool)
+            monkeypatch.setattr(threads, "_threads", lambda pool=pool: pool)
             for v in (u, 100 * u):  # flat and steep
-                (r, lo, hi), of = kernels.residual(lmdp.P, c, v, 1.0), kernels.flow(lmdp.P, v)
+                (r, lo, hi), of = sparse.residual(lmdp.P, c, v, 1.0), sparse.flow(lmdp.P, v)
                 found.append(
                     [
                         r,
                         np.array([lo, hi]),
-                        *passes.play(lmdp.P, of, law),
-                        *passes.divergence(lmdp.P, of, kernels.flow(lmdp.P, v + c)),
+                        *sparse_play.play(lmdp.P, of, law),
+                        *sparse_play.divergence(lmdp.P, of, sparse.flow(lmdp.P, v + c)),
                     ]
                 )
     for one, other in zip(found, found[2:], strict=False):
@@ -91,20 +92,20 @@ def test_bits_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyP
 
 def test_parts_cover_all_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for entries, n, large in ((10, 7, 100), (100, 7, 100), (100, 3, 1)):
-        monkeypatch.setattr(parts, "LARGE", large)
-        covered = parts.in_parts(entries, n, lambda k, first, last: (k, first, last))
+        monkeypatch.setattr(threads, "LARGE", large)
+        covered = threads.in_parts(entries, n, lambda k, first, last: (k, first, last))
         rows = [x for _, first, last in covered for x in range(first, last)]
         assert rows == list(range(n))
-        assert len(covered) == (parts.PARTS if entries >= large else 1)
+        assert len(covered) == (threads.PARTS if entries >= large else 1)
 
 
 def test_parts_agree_with_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     lmdp, rng = random_graph(500, 5), np.random.default_rng(3)
     u, law = rng.uniform(0, 4, 500), rng.dirichlet(np.ones(500))
-    whole = passes.play(lmdp.P, kernels.flow(lmdp.P, u), law)
-    for module in (parts, passes):
+    whole = sparse_play.play(lmdp.P, sparse.flow(lmdp.P, u), law)
+    for module in (threads, sparse_play):
         monkeypatch.setattr(module, "LARGE", 1)
-    for one, other in zip(passes.play(lmdp.P, kernels.flow(lmdp.P, u), law), whole, strict=True):
+    for one, other in zip(sparse_play.play(lmdp.P, sparse.flow(lmdp.P, u), law), whole, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-14)
 
 
@@ -113,9 +114,9 @@ def test_what_is_beyond_floats_proves_nothing() -> None:
     for broken in (np.nan, np.inf, -np.inf):
         v, c = np.zeros(300), np.zeros(300)
         v[7] = broken
-        assert kernels.residual(lmdp.P, c, v, 1.0)[1:] == (-np.inf, np.inf)
+        assert sparse.residual(lmdp.P, c, v, 1.0)[1:] == (-np.inf, np.inf)
         c[299], v[7] = broken, 0.0
-        assert kernels.residual(lmdp.P, c, v, 1.0)[1:] == (-np.inf, np.inf)
+        assert sparse.residual(lmdp.P, c, v, 1.0)[1:] == (-np.inf, np.inf)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.3])
@@ -123,10 +124,10 @@ def test_what_is_beyond_floats_proves_nothing() -> None:
 def test_what_a_certificate_computes_of_v_alone(span: float, temperature: float) -> None:
     lmdp, rng = random_graph(600, 5), np.random.default_rng(1)
     v, c = rng.uniform(0, span * temperature, 600), rng.uniform(0, 1, 600)
-    found, lo, hi = kernels.evaluate(lmdp.P, c, v, temperature)
-    r, *bounds = kernels.residual(lmdp.P, c, v, temperature)
+    found, lo, hi = sparse.evaluate(lmdp.P, c, v, temperature)
+    r, *bounds = sparse.residual(lmdp.P, c, v, temperature)
     assert [lo, hi] == bounds
     np.testing.assert_allclose(found.base + c, r, rtol=0, atol=1e-15 * (1 + span))
-    assert found.w.size == (600 if span < kernels.FLAT else 0)
+    assert found.w.size == (600 if span < sparse.FLAT else 0)
     if found.w.size:
         np.testing.assert_allclose(found.w, np.exp((v.min() - v) / temperature), rtol=1e-14)

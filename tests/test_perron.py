@@ -34,9 +34,9 @@ from lsmdp import (
     solve,
     sticky,
 )
-from lsmdp.elimination import eliminate
-from lsmdp.perron.noda import noda
-from lsmdp.perron.problem import Problem
+from lsmdp._core.factor import eliminate
+from lsmdp.solvers.inverse import noda
+from lsmdp.solvers.problem import Problem
 
 METHODS = [Auto(), Power(), Direct(), Dense(), Krylov()]
 
@@ -216,10 +216,10 @@ def test_half_a_factor_does_as_well_as_a_whole_one(monkeypatch: pytest.MonkeyPat
         halves.append(symmetric)
         return eliminate(*given, symmetric=symmetric)
 
-    monkeypatch.setattr("lsmdp.perron.noda.eliminate", watched)
+    monkeypatch.setattr("lsmdp.solvers.inverse.eliminate", watched)
     problem = Problem(*two_wells(0))
     half = noda(problem, np.zeros(problem.n), 1e-11, 20)
-    monkeypatch.setattr("lsmdp.perron.noda.SYMMETRIC_SPAN", -1.0)
+    monkeypatch.setattr("lsmdp.solvers.inverse.SYMMETRIC_SPAN", -1.0)
     whole = noda(problem, np.zeros(problem.n), 1e-11, 20)
     assert halves == [True] * half.steps + [False] * whole.steps
     assert half.steps == whole.steps

@@ -17,12 +17,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from lsmdp import makers, runs, terminal
-from lsmdp.cli import app
+from lsmdp import runs
+from lsmdp.cli import app, terminal
 from lsmdp.costs import FAMILIES
 from lsmdp.learners import NAMES
 from lsmdp.runs import Folder, Spec
 from lsmdp.runs.manifest import manifest
+from lsmdp.sources import makers
 
 Run = Callable[..., Result]
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lsmdp import LMDP, AssumptionError, ConvergenceError, CostError, Policy, grid, solve
+from lsmdp import (
+    LMDP,
+    AssumptionError,
+    ConvergenceError,
+    CostError,
+    Policy,
+    grid,
+    solve,
+)
 from lsmdp.chain import long_run_law
 
 

@@ -14,9 +14,9 @@ import pytest
 
 import lsmdp
 from lsmdp.cli import pages
-from lsmdp.makers import museum
 from lsmdp.report import figures, frames, write_page
 from lsmdp.report.layout import layout
+from lsmdp.sources.makers import museum
 from tests.browser import look
 
 Run = Callable[..., Any]

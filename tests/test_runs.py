@@ -22,12 +22,18 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from lsmdp import costs as costs_module
-from lsmdp import game, makers, runs
+from lsmdp import game, runs
 from lsmdp.errors import ConvergenceError, CostError, SpecError
 from lsmdp.learners import FollowTheLeader, Passive, TrackTheLeader
 from lsmdp.regret import regret
-from lsmdp.runs import Folder, Spec, folder, session
+from lsmdp.runs import (
+    Folder,
+    Spec,
+    folder,
+    session,
+)
 from lsmdp.runs.spec import default_folder
+from lsmdp.sources import makers
 
 FILES = {"spec.toml", "manifest.json", "checkpoint.npz", "rounds.parquet", "summary.json"}
 SMALL = Spec.of(kernel="random:7:3:1", costs="iid", learners=("ftl", "track"), rounds=6, seed=3, sample=4)

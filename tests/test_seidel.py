@@ -6,10 +6,18 @@ import numpy as np
 import pytest
 from numba import njit
 
-from lsmdp import LMDP, clusters, grid, kernels, random_graph, solve
+from lsmdp import (
+    LMDP,
+    clusters,
+    grid,
+    random_graph,
+    solve,
+)
+from lsmdp._core import sparse
 from lsmdp.arrays import frozen
-from lsmdp.perron import Rounds, seidel
 from lsmdp.policy import kept_flow
+from lsmdp.solvers import Rounds
+from lsmdp.solvers.warm import sweeps
 
 TOL = 1e-6
 
@@ -44,10 +52,10 @@ def test_rounds_are_certified_and_right(name: str) -> None:
     v = solve(lmdp, c_sum / t, tol=TOL).v
     for _ in range(6):
         t, c_sum = t + 1, c_sum + rng.uniform(0, 1, lmdp.n)
-        swept = seidel.sweep(lmdp, c_sum / t, TOL, v, most)
+        swept = sweeps.sweep(lmdp, c_sum / t, TOL, v, most)
         assert swept.certified
         assert 0 < swept.sweeps <= most
-        r, lo, hi = kernels.residual(lmdp.P, c_sum / t, swept.v, T)
+        r, lo, hi = sparse.residual(lmdp.P, c_sum / t, swept.v, T)
         assert (lo, hi) == (swept.lo, swept.hi)
         assert np.ptp(r) <= hi - lo <= TOL
         assert swept.v.min() == 0.0
@@ -62,14 +70,14 @@ def test_the_bits_are_those_of_a_run_that_was_resumed(temperature: float, monkey
     """What is kept of v is what is computed from v alone, and threads, or a call more or less, change nothing."""
     lmdp, c = random_graph(2000, temperature=temperature), np.random.default_rng(3).uniform(0, 1, 2000)
     v, c_next = solve(lmdp, c, tol=TOL).v, c + 1e-3 * np.random.default_rng(4).uniform(0, 1, 2000)
-    swept = seidel.sweep(lmdp, c_next, TOL, v, 60)
+    swept = sweeps.sweep(lmdp, c_next, TOL, v, 60)
     assert swept.certified
     flow = kept_flow(lmdp, swept.v)
     assert flow is not None
-    for kept, computed in zip(flow, kernels.flow(lmdp.P, swept.v.copy(), temperature), strict=True):
+    for kept, computed in zip(flow, sparse.flow(lmdp.P, swept.v.copy(), temperature), strict=True):
         np.testing.assert_array_equal(kept, computed)
-    monkeypatch.setattr(seidel, "LARGE", 0)
-    again = seidel.sweep(LMDP(lmdp.P, temperature=temperature), c_next, TOL, v.copy(), 60)
+    monkeypatch.setattr(sweeps, "LARGE", 0)
+    again = sweeps.sweep(LMDP(lmdp.P, temperature=temperature), c_next, TOL, v.copy(), 60)
     np.testing.assert_array_equal(again.v, swept.v)
     assert again[1:] == swept[1:]
 
@@ -81,26 +89,26 @@ def test_rounds_at_once_have_the_bits_of_rounds_one_by_one(name: str) -> None:
     costs[7] = rng.uniform(0, 30, lmdp.n)  # more than sweeps can do
     start = solve(lmdp, costs[0], tol=TOL).v
     out, v = Rounds.blank(10, lmdp.n), start
-    done, last = seidel.sweep_all(lmdp, costs, np.full(10, TOL), v, 40, out)
+    done, last = sweeps.sweep_all(lmdp, costs, np.full(10, TOL), v, 40, out)
     assert done == 7
     for k in range(done):
-        swept = seidel.sweep(lmdp, costs[k], TOL, v, 40)
+        swept = sweeps.sweep(lmdp, costs[k], TOL, v, 40)
         assert swept[1:4] == (out.lo[k], out.hi[k], out.steps[k])
         np.testing.assert_array_equal(swept.v, out.v[k])
         v = swept.v
     np.testing.assert_array_equal(last, v)
     for rounds in (2, 3, 4):
-        _, last = seidel.sweep_all(lmdp, costs[:rounds], np.full(rounds, TOL), start, 40, Rounds.blank(rounds, lmdp.n))
+        _, last = sweeps.sweep_all(lmdp, costs[:rounds], np.full(rounds, TOL), start, 40, Rounds.blank(rounds, lmdp.n))
         np.testing.assert_array_equal(last, out.v[rounds - 1])
         flow = kept_flow(lmdp, last)
         assert flow is not None
-        for kept, computed in zip(flow, kernels.flow(lmdp.P, last, lmdp.temperature), strict=True):
+        for kept, computed in zip(flow, sparse.flow(lmdp.P, last, lmdp.temperature), strict=True):
             np.testing.assert_array_equal(kept, computed)
 
 
 @njit
 def prepare(diagonal, c, v, w, s, logs, low, u, r, gain, pull, x):  # type: ignore[no-untyped-def]
-    return seidel._prepare(diagonal, c, v, w, s, logs, 0.7, low, u, r, gain, pull, x)
+    return sweeps._prepare(diagonal, c, v, w, s, logs, 0.7, low, u, r, gain, pull, x)
 
 
 def test_it_does_not_matter_whether_the_new_v_takes_the_place_of_the_old() -> None:
@@ -125,21 +133,21 @@ def test_it_does_not_matter_whether_the_new_v_takes_the_place_of_the_old() -> No
 
 def test_a_sweep_ends_where_its_states_have_little_left() -> None:
     """Windows of states that are far from done are gone through; the first that is not ends the sweep, soon after."""
-    n = 8 * seidel.WINDOW
+    n = 8 * sweeps.WINDOW
     lmdp = random_graph(n)
-    _, single = seidel._kept(lmdp)
+    _, single = sweeps._kept(lmdp)
     r = np.random.default_rng(5).uniform(-1, 1, n).astype(np.float32)
     gain, pull, e = np.ones(n, np.float32), np.ones(n, np.float32), np.empty(n, np.float32)
 
     def sweep(x: np.ndarray, enough: float) -> int:
         given = single[:3], r, np.float32(r.mean()), gain, pull, x, e
-        return int(seidel._sweep(*given[0], *given[1:], True, False, enough)[0])
+        return int(sweeps._sweep(*given[0], *given[1:], True, False, enough)[0])
 
     x = r.copy()
     assert sweep(x, 0.0) == n
     before = x.copy()
     moved = sweep(x, np.inf)
-    assert n // seidel.WINDOWS < moved <= n // seidel.WINDOWS + seidel.CHUNK
+    assert n // sweeps.WINDOWS < moved <= n // sweeps.WINDOWS + sweeps.CHUNK
     np.testing.assert_array_equal(x[moved:], before[moved:])
     assert np.all(x[:moved] != before[:moved])
 
@@ -148,9 +156,9 @@ def test_a_change_that_is_not_small() -> None:
     """Several rounds of sweeps, each from the certificate of the last, as in policy iteration."""
     lmdp, rng = random_graph(2000), np.random.default_rng(1)
     c = rng.uniform(0, 3, lmdp.n)
-    swept = seidel.sweep(lmdp, c, 1e-9, np.zeros(lmdp.n), 100)
+    swept = sweeps.sweep(lmdp, c, 1e-9, np.zeros(lmdp.n), 100)
     assert swept.certified
-    _, lo, hi = kernels.residual(lmdp.P, c, swept.v, 1.0)
+    _, lo, hi = sparse.residual(lmdp.P, c, swept.v, 1.0)
     assert hi - lo <= 1e-9
 
 
@@ -158,7 +166,7 @@ def test_slow_chains_are_given_up_early_and_predicted_to_take_long() -> None:
     lmdp = grid(30, 30)
     c = np.random.default_rng(2).uniform(0, 1, lmdp.n)
     v = solve(lmdp, c, tol=1e-8).v
-    swept = seidel.sweep(lmdp, c + 1e-3 * np.linspace(0, 1, lmdp.n), TOL, v, 60)
+    swept = sweeps.sweep(lmdp, c + 1e-3 * np.linspace(0, 1, lmdp.n), TOL, v, 60)
     assert not swept.certified
     assert swept.sweeps < 40
     assert swept.left > 10
@@ -166,9 +174,9 @@ def test_slow_chains_are_given_up_early_and_predicted_to_take_long() -> None:
 
 def test_a_steep_v_is_left_to_others() -> None:
     lmdp = random_graph(500, 5)
-    for span in (1.5 * seidel.SPAN, 2 * kernels.FLAT):
+    for span in (1.5 * sweeps.SPAN, 2 * sparse.FLAT):
         v = np.linspace(0, span, lmdp.n)
-        swept = seidel.sweep(lmdp, np.zeros(lmdp.n), TOL, v, 30)
+        swept = sweeps.sweep(lmdp, np.zeros(lmdp.n), TOL, v, 30)
         assert not swept.certified
         assert swept.sweeps == 0
-        assert swept.left == seidel.MANY
+        assert swept.left == sweeps.MANY

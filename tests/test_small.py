@@ -1,4 +1,4 @@
-"""Small games in compiled stretches: the passes against kernels.py, certificates, the same bits wherever cut."""
+"""Small games in compiled stretches: the passes against sparse.py, certificates, the same bits wherever cut."""
 
 from __future__ import annotations
 
@@ -17,21 +17,31 @@ from lsmdp import (
     LMDP,
     ConvergenceError,
     CostError,
-    books,
     clusters,
-    elementary,
     grid,
-    kernels,
-    passes,
     random_graph,
     read_costs,
     ring,
     runs,
-    small,
 )
+from lsmdp._core import (
+    explog,
+    full,
+    full_accounts,
+    sparse,
+    sparse_play,
+)
+from lsmdp._core.full_laws import LAW_GOAL, Equilibrium
 from lsmdp.arrays import EPS
-from lsmdp.equilibrium import LAW_GOAL, Equilibrium
-from lsmdp.game import Table, Tally, is_mark, next_mark, play, stretches
+from lsmdp.game import (
+    Table,
+    Tally,
+    is_mark,
+    next_mark,
+    play,
+    stretches,
+)
+from lsmdp.game.player import Block, Round
 from lsmdp.learners import (
     BeTheLeader,
     DiscountedLeader,
@@ -47,7 +57,6 @@ from lsmdp.learners import (
 )
 from lsmdp.policy import Policy
 from lsmdp.runs import session
-from lsmdp.seat import Block, Round
 
 EVERYONE: list[Learner] = [
     FollowTheLeader(),
@@ -93,8 +102,8 @@ def uniform(T: int, n: int, seed: int = 0) -> np.ndarray:
 
 
 def padded(x: np.ndarray) -> np.ndarray:
-    out = np.empty(small.width(x.size))
-    small.pad(x, out)
+    out = np.empty(full.width(x.size))
+    full.pad(x, out)
     return out
 
 
@@ -112,7 +121,7 @@ class TestNumbers:
         rng = np.random.default_rng(0)
         x = np.concatenate([rng.uniform(0, 100, 400), rng.uniform(0, 1e-3, 100), np.log(2) * np.arange(100), [0.0] * 8])
         out = np.empty_like(x)
-        elementary.exponentials(x, out)
+        explog.exponentials(x, out)
         with mpmath.workdps(40):
             assert self.worst(out, [mpmath.exp(-mpmath.mpf(float(v))) for v in x]) < 2
 
@@ -122,7 +131,7 @@ class TestNumbers:
         x = np.concatenate([rng.uniform(0, 1, 300), close, 2.0 - close, np.exp(-rng.uniform(0, 100, 200)), [1.0] * 4])
         x = np.concatenate([x, np.sqrt(0.5) * (1 + EPS * np.arange(-8, 8))])
         out = np.empty_like(x)
-        elementary.logarithms(x, out)
+        explog.logarithms(x, out)
         with mpmath.workdps(40):
             assert self.worst(out, [mpmath.log(mpmath.mpf(float(v))) for v in x]) < 2
 
@@ -131,12 +140,12 @@ class TestNumbers:
 @settings(max_examples=30)
 def test_products_and_extremes(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
-    columns = np.zeros((n, small.width(n)))
+    columns = np.zeros((n, full.width(n)))
     columns[:, :n] = rng.normal(size=(n, n))
-    x, out = rng.normal(size=n), np.empty(small.width(n))
-    small.times(columns, x, out)
+    x, out = rng.normal(size=n), np.empty(full.width(n))
+    full.times(columns, x, out)
     np.testing.assert_allclose(out[:n], columns[:, :n].T @ x, rtol=0, atol=n * EPS * np.abs(columns).max() * n)
-    assert elementary.extremes(padded(x)) == (x.min(), x.max())
+    assert explog.extremes(padded(x)) == (x.min(), x.max())
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.3])
@@ -144,7 +153,7 @@ def test_the_inverse_is_one(temperature: float) -> None:
     lmdp, v = random_graph(17, 4, seed=1), np.random.default_rng(3).uniform(0, 2, 17)
     lmdp = LMDP(lmdp.P, temperature=temperature)
     assert lmdp.square is not None
-    inverse = small.inverse_at(lmdp.square, temperature, v)[:, :17].T
+    inverse = full.inverse_at(lmdp.square, temperature, v)[:, :17].T
     A = np.eye(17) - Policy(lmdp, v).matrix().toarray() + 1 / 17
     np.testing.assert_allclose(A @ inverse, np.eye(17), rtol=0, atol=1e-13 * np.linalg.cond(A))
 
@@ -152,13 +161,13 @@ def test_the_inverse_is_one(temperature: float) -> None:
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 31])
 def test_inversion_with_pivots(n: int) -> None:
     """Two columns at a time and, of an odd number, one; on the diagonal there are zeros."""
-    A = np.zeros((n, small.width(n)))
+    A = np.zeros((n, full.width(n)))
     A[:, :n] = np.random.default_rng(n).normal(size=(n, n))
     A[np.diag_indices(n)] *= n < 3
     inverse = A.copy()
-    small.invert(inverse)
-    full = A[:, :n]
-    np.testing.assert_allclose(full @ inverse[:, :n], np.eye(n), rtol=0, atol=10 * n * EPS * np.linalg.cond(full))
+    full.invert(inverse)
+    A = A[:, :n]
+    np.testing.assert_allclose(A @ inverse[:, :n], np.eye(n), rtol=0, atol=10 * n * EPS * np.linalg.cond(A))
     np.testing.assert_array_equal(inverse[:, n:], 0.0)
 
 
@@ -168,7 +177,7 @@ def test_the_leader_of_every_round_is_certified(lmdp: LMDP) -> None:
     state = learner.init(lmdp)
     for t, c_t in enumerate(costs, start=1):
         state = learner.observe(lmdp, state, c_t)
-        _, lo, hi = kernels.residual(lmdp.P, costs[:t].mean(axis=0), state.v, lmdp.temperature)
+        _, lo, hi = sparse.residual(lmdp.P, costs[:t].mean(axis=0), state.v, lmdp.temperature)
         assert state.hi - state.lo <= min(1e-6, 0.1 / (t + 1))
         assert hi - lo <= min(1e-6, 0.1 / (t + 1)) + 1e-12  # the mean has other rounding errors here
         assert state.lo <= hi + 1e-12
@@ -179,7 +188,7 @@ def test_the_leader_of_every_round_is_certified(lmdp: LMDP) -> None:
 @pytest.mark.parametrize("temperature", [1.0, 0.3])
 @pytest.mark.parametrize("model", ["dense 13", "dense 21", "grid 4x5", "ring 9, drift", "clusters", "random 30"])
 def test_the_books_agree_with_the_sparse_passes(model: str, temperature: float) -> None:
-    """Each figure of a round from kernels.py and Policy; the policies differ much, little and hardly at all."""
+    """Each figure of a round from sparse.py and Policy; the policies differ much, little and hardly at all."""
     lmdp = LMDP(MODELS[model]().P, temperature=temperature)
     assert lmdp.square is not None
     rng = np.random.default_rng(0)
@@ -188,10 +197,10 @@ def test_the_books_agree_with_the_sparse_passes(model: str, temperature: float) 
         v = rng.uniform(0, 2, lmdp.n)
         other = v + distance * rng.normal(size=lmdp.n)
         c = rng.uniform(0, 1, lmdp.n)
-        found = books.account(lmdp.square, temperature, 3, np.array([v, other]), c[np.newaxis], law, rest)
+        found = full_accounts.account(lmdp.square, temperature, 3, np.array([v, other]), c[np.newaxis], law, rest)
         assert found.done == 1
-        kl, after = passes.play(lmdp.P, kernels.flow(lmdp.P, v, temperature), law)
-        divergence, change = passes.divergence(lmdp.P, *(kernels.flow(lmdp.P, x, temperature) for x in (v, other)))
+        kl, after = sparse_play.play(lmdp.P, sparse.flow(lmdp.P, v, temperature), law)
+        divergence, change = sparse_play.divergence(lmdp.P, *(sparse.flow(lmdp.P, x, temperature) for x in (v, other)))
         stationary = Policy(lmdp, v).stationary()
         np.testing.assert_allclose(found.kl, kl, rtol=1e-13, atol=1e-14)
         np.testing.assert_allclose(found.law, after, rtol=1e-13, atol=1e-300)
@@ -217,11 +226,11 @@ def test_what_a_certificate_has_summed_up_leaves_the_books_as_they_are(temperatu
     assert len(found.sums) == 51
     first = np.eye(21)[0], Equilibrium.first(lmdp.square)
     bill = lmdp.square, temperature, 1, found.values, costs, *first
-    alone, told = books.account(*bill), books.account(*bill, found.sums)
+    alone, told = full_accounts.account(*bill), full_accounts.account(*bill, found.sums)
     assert alone.done == told.done == 50
     np.testing.assert_array_equal(told.columns, alone.columns)
     np.testing.assert_array_equal(told.law, alone.law)
-    assert not np.array_equal(books.account(*bill, 0.9 * found.sums).columns, alone.columns)
+    assert not np.array_equal(full_accounts.account(*bill, 0.9 * found.sums).columns, alone.columns)
 
 
 @pytest.mark.parametrize("spread", [0.0, 1e-3, 1.0])
@@ -235,11 +244,11 @@ def test_the_change_of_a_policy_is_the_same_from_either_side(spread: float) -> N
         stays = spread * np.eye(n) + (1 - spread) * Q  # the m are means of a, spread as much as a itself, or less
         P, m = stays / w, stays @ a
         P /= P.sum(axis=1, keepdims=True)
-        columns = np.zeros((n, small.width(n)))
+        columns = np.zeros((n, full.width(n)))
         columns[:, :n] = P.T
-        far, near = np.zeros((2, small.width(n) + 3), np.int64)
-        weight, change = np.empty((2, small.width(n)))
-        books._changes(columns, w, a, padded(m), far, near, weight, change)
+        far, near = np.zeros((2, full.width(n) + 3), np.int64)
+        weight, change = np.empty((2, full.width(n)))
+        full_accounts._changes(columns, w, a, padded(m), far, near, weight, change)
         expected = (P * w * np.abs(a - m[:, np.newaxis])).sum(axis=1)
         np.testing.assert_allclose(change[:n], expected, rtol=1e-13, atol=1e-15)
 
@@ -257,7 +266,7 @@ def test_the_stationary_law_follows_the_policies(model: str, pace: str) -> None:
         before, after = v, v + (1 / t if pace == "slow" else 0.3) * rng.uniform(-1, 1, lmdp.n)
         v = after - after.min() if pace == "slow" else 0.9 * (after - after.min())
         c = np.zeros((1, lmdp.n))
-        found = books.account(lmdp.square, 1.0, t, np.array([before, v]), c, law, rest)
+        found = full_accounts.account(lmdp.square, 1.0, t, np.array([before, v]), c, law, rest)
         assert np.abs(found.rest.mu - Policy(lmdp, before).stationary()).sum() <= LAW_GOAL
         inversions += not np.array_equal(found.rest.anchor, rest.anchor)
         law, rest = found.law, found.rest
@@ -270,13 +279,13 @@ def test_a_policy_that_stays_has_books_of_its_own() -> None:
     for lmdp in (dense(21), dense(5), grid(4, 5)):
         assert lmdp.square is not None
         v, c, first = np.arange(lmdp.n) / 7, uniform(40, lmdp.n), Equilibrium.first(lmdp.square)
-        found = books.account(lmdp.square, 1.0, 1, np.tile(v, (41, 1)), c, np.eye(lmdp.n)[0], first)
+        found = full_accounts.account(lmdp.square, 1.0, 1, np.tile(v, (41, 1)), c, np.eye(lmdp.n)[0], first)
         assert found.done == 40
         np.testing.assert_array_equal(found.columns[3:], 0.0)
         mu = Policy(lmdp, v).stationary()
         np.testing.assert_allclose(found.columns[2], c @ mu + mu @ found.kl, rtol=1e-11)
         np.testing.assert_allclose(
-            found.kl, passes.play(lmdp.P, kernels.flow(lmdp.P, v), mu)[0], rtol=1e-12, atol=1e-14
+            found.kl, sparse_play.play(lmdp.P, sparse.flow(lmdp.P, v), mu)[0], rtol=1e-12, atol=1e-14
         )
 
 
@@ -284,7 +293,7 @@ def test_a_stationary_law_is_one_to_the_last_digit_where_mixing_is_slow() -> Non
     lmdp = clusters(2, 12, 1e-9, degree=4)
     assert lmdp.square is not None
     v = np.random.default_rng(1).uniform(0, 3, lmdp.n)
-    found = books.account(
+    found = full_accounts.account(
         lmdp.square,
         1.0,
         1,
@@ -341,12 +350,12 @@ def test_ideal_steps_are_exact_on_slow_chains_and_for_steep_values(model: str, s
         if move == "parts as a whole":
             direction = (np.arange(n) < n // 2) + 1e-3 * direction
         other = v + distance * direction
-        found = books.account(lmdp.square, 1.0, 1, np.array([v, other]), np.zeros((1, n)), law, rest)
+        found = full_accounts.account(lmdp.square, 1.0, 1, np.array([v, other]), np.zeros((1, n)), law, rest)
         mu = Policy(lmdp, v).stationary()
         assert np.abs(found.rest.mu - mu).sum() <= LAW_GOAL
         # delta and eta are known to this, hence the step to 2 A of it, where KEPT A^2 <= step; and mu to LAW_GOAL
         known, exact = (n + 4 + 8 * span) * EPS, exact_step(lmdp, v, other, mu)
-        atol = 2 * known * np.sqrt(exact / books.KEPT) + LAW_GOAL * distance**2
+        atol = 2 * known * np.sqrt(exact / full_accounts.KEPT) + LAW_GOAL * distance**2
         np.testing.assert_allclose(found.columns[4, 0], exact, rtol=1e-13, atol=atol)
         rest, v = found.rest, other
 
@@ -359,7 +368,7 @@ def test_laws_of_slow_chains_are_within_their_goal_round_by_round(model: str) ->
     v, rest, law = rng.uniform(0, 3, lmdp.n), Equilibrium.first(lmdp.square), np.eye(lmdp.n)[0]
     for t in range(1, 150):
         other = v + rng.uniform(-1, 1, lmdp.n) / t**2
-        page = books.account(lmdp.square, 1.0, t, np.array([v, other]), np.zeros((1, lmdp.n)), law, rest)
+        page = full_accounts.account(lmdp.square, 1.0, t, np.array([v, other]), np.zeros((1, lmdp.n)), law, rest)
         assert np.abs(page.rest.mu - Policy(lmdp, v).stationary()).sum() <= LAW_GOAL
         v, rest, law = other, page.rest, page.law
     assert np.isfinite(rest.K) == (model in ("dense", "nearly periodic"))

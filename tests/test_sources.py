@@ -16,10 +16,21 @@ import scipy.io
 from pyarrow import parquet
 from scipy import sparse
 
-from lsmdp import makers
-from lsmdp.errors import CostError, LsmdpError, ModelError, SpecError
+from lsmdp.errors import (
+    CostError,
+    LsmdpError,
+    ModelError,
+    SpecError,
+)
 from lsmdp.model import LMDP
-from lsmdp.sources import COSTS, MODELS, read_cost, read_model, write_model
+from lsmdp.sources import (
+    COSTS,
+    MODELS,
+    makers,
+    read_cost,
+    read_model,
+    write_model,
+)
 from lsmdp.sources.names import Name, unknown, whole
 
 P = np.array([[0.5, 0.25, 0.25], [0.125, 0.5, 0.375], [0.0, 0.5, 0.5]])

@@ -46,7 +46,7 @@ import numpy as np
 from numba.core.dispatcher import _DispatcherBase
 
 import lsmdp
-from lsmdp.elementary import extremes
+from lsmdp._core.explog import extremes
 
 signatures = Counter()
 find = _DispatcherBase._compile_for_args
@@ -67,19 +67,19 @@ for lmdp in (lsmdp.grid(18, 18), lsmdp.random_graph(300, 4, seed=1), *small):
     lsmdp.play(lmdp, learners, lsmdp.read_costs("iid", lmdp, rounds=30, seed=1)).regret()
 usual = dict(signatures)
 extremes(np.zeros(3, dtype=np.float32))
-print(json.dumps([usual, signatures["lsmdp.elementary.extremes"]]))
+print(json.dumps([usual, signatures["lsmdp._core.explog.extremes"]]))
 """
 USED = {
-    "lsmdp.chain.loops.strong_classes",
-    "lsmdp.dissection._dissect",
-    "lsmdp.elimination._factor",
-    "lsmdp.kernels._residual",
-    "lsmdp.passes._divergence",
-    "lsmdp.perron.chord._rounds",
-    "lsmdp.perron.newton._lower_to_paths",
-    "lsmdp.perron.seidel._rounds",
-    "lsmdp.small._lead_all",
-    "lsmdp.updates._first",
+    "lsmdp._core.chains.strong_classes",
+    "lsmdp._core.ordering._dissect",
+    "lsmdp._core.factor._factor",
+    "lsmdp._core.sparse._residual",
+    "lsmdp._core.sparse_play._divergence",
+    "lsmdp.solvers.warm.chord._rounds",
+    "lsmdp.solvers.newton._lower_to_paths",
+    "lsmdp.solvers.warm.sweeps._rounds",
+    "lsmdp._core.full._lead_all",
+    "lsmdp._core.sparse_steps._first",
 }
 
 

@@ -17,10 +17,15 @@ import pytest
 
 from lsmdp import game, runs, sweeps
 from lsmdp.errors import SpecError
-from lsmdp.perron import solve
+from lsmdp.solvers import solve
 from lsmdp.sweeps import Cluster, Processes, SweepFolder
 from lsmdp.sweeps.growth import growth
-from lsmdp.sweeps.jobs import Row, played, rows, seeds
+from lsmdp.sweeps.jobs import (
+    Row,
+    played,
+    rows,
+    seeds,
+)
 from lsmdp.sweeps.spec import plan
 from lsmdp.sweeps.workers import GAVE_UP
 

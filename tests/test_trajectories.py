@@ -19,8 +19,8 @@ from typer.testing import Result
 
 import lsmdp
 from lsmdp.errors import LsmdpError, ModelError, SpecError
-from lsmdp.trajectories import SMOOTHING, read_log
-from lsmdp.trajectories.states import read_states
+from lsmdp.sources.logs import SMOOTHING, read_log
+from lsmdp.sources.logs.states import read_states
 
 Run = Callable[..., Result]
 

@@ -11,7 +11,12 @@ from typing import assert_type
 import numpy as np
 
 import lsmdp
-from lsmdp import LMDP, FollowTheLeader, LsmdpError, solve
+from lsmdp import (
+    LMDP,
+    FollowTheLeader,
+    LsmdpError,
+    solve,
+)
 
 lmdp = lsmdp.grid(5, 5)
 assert_type(lmdp, LMDP)

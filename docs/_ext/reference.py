@@ -60,7 +60,7 @@ class Public(SphinxDirective):
         """Autodoc directives, parsed."""
         wanted = self.arguments[0].split()
         names = [f"lsmdp.{name}" for name in lsmdp.__all__ if lsmdp._MODULE_OF.get(name) in wanted]
-        names += [name for name in wanted if "." in name]
+        names += [name for name in wanted if name.startswith("lsmdp.")]
         lines = ["````{eval-rst}", *(line for name in names for line in _autodoc(name)), "````"]
         return list(self.parse_text_to_nodes("\n".join(lines)))
 

@@ -20,7 +20,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
     # isort: off
     from lsmdp.model import LMDP as LMDP
-    from lsmdp.makers import (
+    from lsmdp.sources.makers import (
         grid as grid,
         ring as ring,
         random_graph as random_graph,
@@ -33,14 +33,14 @@ if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
         gymnasium_costs as gymnasium_costs,
         from_counts as from_counts,
     )
-    from lsmdp.trajectories import from_trajectories as from_trajectories, fit as fit, Fit as Fit
+    from lsmdp.sources.logs import from_trajectories as from_trajectories, fit as fit, Fit as Fit
     from lsmdp.sources import (
         read_model as read_model,
         write_model as write_model,
         read_cost as read_cost,
         read_edge_costs as read_edge_costs,
     )
-    from lsmdp.perron import (
+    from lsmdp.solvers import (
         solve as solve,
         Solution as Solution,
         Auto as Auto,
@@ -62,7 +62,7 @@ if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
         Fixed as Fixed,
         BeTheLeader as BeTheLeader,
     )
-    from lsmdp.memory import save as save, load as load
+    from lsmdp.follow.memory import save as save, load as load
     from lsmdp.checks import check_learner as check_learner
     from lsmdp.theory import certify as certify, Certificate as Certificate
     from lsmdp.errors import (

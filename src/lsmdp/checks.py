@@ -30,12 +30,12 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import LsmdpError
+from lsmdp.follow.loop import Loop
+from lsmdp.follow.memory import load, save
 from lsmdp.game import Run, Table, play
+from lsmdp.game.player import Round
 from lsmdp.learners import LearnerLike, Player, State
-from lsmdp.loop import Loop
-from lsmdp.memory import load, save
 from lsmdp.model import LMDP
-from lsmdp.seat import Round
 from lsmdp.theory import certify
 
 ROUNDS = 12

@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from lsmdp._core.sparse import residual
 from lsmdp.arrays import (
     CSR,
     ROW_SUM_TOLERANCE,
@@ -52,7 +53,6 @@ from lsmdp.arrays import (
 )
 from lsmdp.chain import long_run_law
 from lsmdp.errors import ModelError
-from lsmdp.kernels import residual
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 

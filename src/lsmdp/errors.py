@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lsmdp.perron.solution import Solution
+    from lsmdp.solution import Solution
 
 
 class LsmdpError(Exception):

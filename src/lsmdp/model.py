@@ -34,13 +34,18 @@ from lsmdp.arrays import (
 )
 from lsmdp.chain import largest_class as largest_class_of
 from lsmdp.chain import reversible_law, strong_classes
-from lsmdp.errors import AssumptionError, CostError, ModelError, SpecError
+from lsmdp.edge_costs import tilted
+from lsmdp.errors import (
+    AssumptionError,
+    CostError,
+    ModelError,
+    SpecError,
+)
 from lsmdp.labels import Names, name_state, with_labels
-from lsmdp.tilting import tilted
 
 if TYPE_CHECKING:
-    from lsmdp.elimination import Plan
-    from lsmdp.small import Square
+    from lsmdp._core.factor import Plan
+    from lsmdp._core.full import Square
 
 DENSE_LIMIT = 25_000_000  # entries of the largest P that teleport may fill in (200 MB)
 UNIT = EPS / 2  # unit roundoff: the relative error of one operation
@@ -231,14 +236,14 @@ class LMDP:
     @cached_property
     def elimination_plan(self) -> Plan:
         """In which order P's pattern is best eliminated, and what that would cost; found once per model."""
-        from lsmdp.elimination import plan
+        from lsmdp._core.factor import plan
 
         return plan(self.P)
 
     @cached_property
     def square(self) -> Square | None:
-        """P written out for games in compiled loops, where it is small enough for that (small.py)."""
-        from lsmdp.small import LIMIT, written_out
+        """P written out for games in compiled loops, where it is small enough for that (full.py)."""
+        from lsmdp._core.full import LIMIT, written_out
 
         return written_out(self.P, self.reversible_law) if self.n <= LIMIT and self.is_irreducible else None
 
@@ -308,7 +313,7 @@ class LMDP:
             sum_y Q(y|x) costs[x, y] + T KL(Q||P)  =  T KL(Q||P') - T log Z(x),
 
         so ``tilted, extra = lmdp.with_edge_costs(costs)`` and ``solve(tilted, c + extra)`` give the optimum for the
-        state costs c and the edge costs together, with extra(x) = -T log Z(x) (tilting.py has the derivation). The
+        state costs c and the edge costs together, with extra(x) = -T log Z(x) (edge_costs.py has the derivation). The
         extra cost lies between the least and the mean edge cost of x under P.
 
         P' and the extra cost are rounded. The model knows by how much that can move an average cost (``rounding``), and

@@ -9,7 +9,7 @@ Any value function v is a policy (eq:optQ). With temperature T and w = e^{-v/T},
 If P is reversible with respect to rho, then so is Q_v with respect to rho w (P w), for every v: the product
 rho(x) w(x) (P w)(x) Q_v(y|x) = rho(x) P(x,y) w(x) w(y) is symmetric. The stationary law then needs no linear algebra.
 
-The loops scale each row by its own largest weight, so that no span of v underflows (kernels.py). v is taken as it
+The loops scale each row by its own largest weight, so that no span of v underflows (sparse.py). v is taken as it
 stands, float by float: Q_v is then a certain kernel, and what is said of it here is true of that kernel. Its entries
 are known to a relative 745 eps where they are not below the smallest float, since differences of v are taken before
 they are divided by T.
@@ -24,10 +24,19 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from lsmdp import kernels
-from lsmdp.arrays import CSR, Floats, Ints, as_distribution, as_value, freeze, like, read_only
-from lsmdp.chain import LEAST_PIVOT, long_run_law, time_by_paths
-from lsmdp.elimination import eliminate
+from lsmdp._core import sparse
+from lsmdp._core.factor import LEAST_PIVOT, eliminate
+from lsmdp.arrays import (
+    CSR,
+    Floats,
+    Ints,
+    as_distribution,
+    as_value,
+    freeze,
+    like,
+    read_only,
+)
+from lsmdp.chain import long_run_law, time_by_paths
 from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP
 
@@ -37,17 +46,17 @@ LOST = 1e-322  # a move that floats have lost, or of which they keep few digits,
 SETTLED = 1e-14  # error of a law, in the l1 norm, that such moves may make
 KEPT = 4  # flows that are kept with a model
 
-_flows: WeakKeyDictionary[LMDP, list[kernels.Flow]] = WeakKeyDictionary()
+_flows: WeakKeyDictionary[LMDP, list[sparse.Flow]] = WeakKeyDictionary()
 
 
-def keep_flow(lmdp: LMDP, flow: kernels.Flow) -> None:
+def keep_flow(lmdp: LMDP, flow: sparse.Flow) -> None:
     """What was computed of a v serves whoever needs it next: the leader's next round, and the books of this one."""
     kept = _flows.setdefault(lmdp, [])
     del kept[: len(kept) - KEPT + 1]
     kept.append(flow)
 
 
-def kept_flow(lmdp: LMDP, v: Floats) -> kernels.Flow | None:
+def kept_flow(lmdp: LMDP, v: Floats) -> sparse.Flow | None:
     """The flow of this very array, if it is kept."""
     for flow in reversed(_flows.get(lmdp, ())):  # most often the last
         if flow.v is v:
@@ -55,11 +64,11 @@ def kept_flow(lmdp: LMDP, v: Floats) -> kernels.Flow | None:
     return None
 
 
-def flow_of(lmdp: LMDP, v: Floats) -> kernels.Flow:
+def flow_of(lmdp: LMDP, v: Floats) -> sparse.Flow:
     """The flow of v, kept or computed; the same bits either way."""
     flow = kept_flow(lmdp, v)
     if flow is None:
-        flow = kernels.flow(lmdp.P, v, lmdp.temperature)
+        flow = sparse.flow(lmdp.P, v, lmdp.temperature)
         keep_flow(lmdp, flow)
     return flow
 
@@ -91,22 +100,22 @@ class Policy:
 
     def push(self, p: Any) -> Floats:
         """p Q, the law of the next state when the present one has law p."""
-        return kernels.push(self.lmdp.P, self.v, as_distribution(p, self.lmdp.names), self.lmdp.temperature)
+        return sparse.push(self.lmdp.P, self.v, as_distribution(p, self.lmdp.names), self.lmdp.temperature)
 
     def expect(self, f: Any) -> Floats:
         """Q f: for each state, the expectation of f after one step."""
-        return kernels.expect(self.lmdp.P, self.v, as_value(f, self.lmdp.names), self.lmdp.temperature)
+        return sparse.expect(self.lmdp.P, self.v, as_value(f, self.lmdp.names), self.lmdp.temperature)
 
     def kl(self) -> Floats:
         """KL(Q(.|x) || P(.|x)) for each state, in nats (multiply by the temperature for the control cost)."""
-        return kernels.control_cost(self.lmdp.P, self.v, self.lmdp.temperature)
+        return sparse.control_cost(self.lmdp.P, self.v, self.lmdp.temperature)
 
     def matrix(self) -> CSR:
         """Q as a CSR array. Entries below the smallest positive float are 0 in it."""
         return freeze(like(self.lmdp.P, self._weights()))
 
     def _weights(self) -> Floats:
-        return kernels.policy_weights(self.lmdp.P, self.v, self.lmdp.temperature)
+        return sparse.policy_weights(self.lmdp.P, self.v, self.lmdp.temperature)
 
     @cached_property
     def _stationary(self) -> Floats:
@@ -120,7 +129,7 @@ class Policy:
             law = long_run_law(Q)
         except AssumptionError:
             raise _beyond() from None
-        if Q.data.min() < kernels.NORMAL and not self._is_settled(Q, int(law.argmax())):
+        if Q.data.min() < sparse.NORMAL and not self._is_settled(Q, int(law.argmax())):
             raise _beyond()
         return law
 
@@ -129,7 +138,7 @@ class Policy:
         if not self._is_reducible:
             return None
         weights = self._weights()
-        if weights.min() < kernels.NORMAL:
+        if weights.min() < sparse.NORMAL:
             return None
         try:
             factors = eliminate(self.lmdp.elimination_plan, weights)
@@ -148,7 +157,7 @@ class Policy:
         off by at most 2 e max_x E_x[T], with T the time to the state, in the l1 norm: the visits to each state
         before T and after it, from x and from anywhere else, differ by no more (theory/dense.py).
         """
-        _, s = kernels.scaled_sums(self.lmdp.P, self.v, self.lmdp.temperature)
+        _, s = sparse.scaled_sums(self.lmdp.P, self.v, self.lmdp.temperature)
         error = 2.0 * LOST / float(s.min()) * float(np.diff(Q.indptr).max())
         if error * time_by_paths(Q, state) <= SETTLED:
             return True
@@ -169,7 +178,7 @@ class Policy:
         subtracted before the division by T, with what rounding has taken from each v + m: the difference is then off by
         a relative 3 eps, and mu(x) by some 745 eps where it is not below the smallest float, however large v/T is.
         """
-        m, s = kernels.scaled_sums(self.lmdp.P, self.v, self.lmdp.temperature)
+        m, s = sparse.scaled_sums(self.lmdp.P, self.v, self.lmdp.temperature)
         with np.errstate(over="ignore", invalid="ignore"):
             logs = np.log(rho) + np.log(s) - _from_least(self.v, m) / self.lmdp.temperature
             law = np.exp(logs - logs.max())

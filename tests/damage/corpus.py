@@ -14,12 +14,12 @@ from pyarrow import parquet
 from scipy import sparse
 
 from lsmdp.costs import read_costs
-from lsmdp.makers import from_edges, rank_one
 from lsmdp.model import LMDP
 from lsmdp.sources import read_cost, read_edge_costs, read_model
+from lsmdp.sources.logs.log import read_log
+from lsmdp.sources.logs.states import read_states
+from lsmdp.sources.makers import from_edges, rank_one
 from lsmdp.sweeps.spec import read as read_sweep
-from lsmdp.trajectories.log import read_log
-from lsmdp.trajectories.states import read_states
 
 P = np.array([[0.5, 0.5, 0.0], [0.25, 0.5, 0.25], [0.0, 0.5, 0.5]])
 COSTS = np.random.default_rng(0).random((4, 3))

@@ -35,7 +35,7 @@ from pathlib import Path
 import pyarrow.parquet, scipy.io
 from lsmdp.costs import read_costs
 from lsmdp.errors import LsmdpError
-from lsmdp.makers import rank_one
+from lsmdp.sources.makers import rank_one
 from lsmdp.runs import Folder
 from lsmdp.sources import read_cost, read_model
 lmdp = rank_one(3)

@@ -211,7 +211,7 @@ def test_a_column_with_a_name_that_is_no_text(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="the name of a column is not UTF-8"):
         model(path)
     with pytest.raises(SpecError, match="the name of a column is not UTF-8"):
-        lsmdp.costs.read_costs(path, lsmdp.makers.rank_one(2))
+        lsmdp.costs.read_costs(path, lsmdp.sources.makers.rank_one(2))
 
 
 @pytest.mark.parametrize("deep", ["models = " + "[" * 5000, "a" + ".a" * 5000 + " = 1", "x = " + "{a=" * 5000])
@@ -261,4 +261,4 @@ def test_names_that_ask_for_too_much(name: str) -> None:
 
 def test_a_number_of_many_digits_in_a_name() -> None:
     with pytest.raises(SpecError, match="PERIOD is a whole number of at least 1"):
-        lsmdp.costs.read_costs("switching:" + "9" * 5000, lsmdp.makers.rank_one(2), rounds=1)
+        lsmdp.costs.read_costs("switching:" + "9" * 5000, lsmdp.sources.makers.rank_one(2), rounds=1)

@@ -15,7 +15,12 @@ from hypothesis import strategies as st
 
 import lsmdp
 from lsmdp.learners import Learner, learner_by_name
-from lsmdp.theory import STATEMENTS, Certificate, Trace, trace
+from lsmdp.theory import (
+    STATEMENTS,
+    Certificate,
+    Trace,
+    trace,
+)
 from lsmdp.theory.trace import Leader, SeatTrace, certified
 
 Floats = npt.NDArray[np.float64]

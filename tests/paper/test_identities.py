@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 
 import lsmdp
-from lsmdp import kernels
+from lsmdp._core import sparse
 from lsmdp.arrays import running_sum
 from lsmdp.theory import Claim, trace
 from lsmdp.theory.trace import certified
@@ -92,7 +92,7 @@ def loose(lmdp: lsmdp.LMDP, c_bar: Floats, last: Claim | None) -> Claim:
     """Leaders that are off by some 1e-6, and say so."""
     true = certified(lmdp, c_bar, last)
     v = true.v + 5e-6 * np.random.default_rng(int(1e6 * c_bar[0])).random(lmdp.n)
-    _, lo, hi = kernels.residual(lmdp.P, c_bar, v, 1.0)
+    _, lo, hi = sparse.residual(lmdp.P, c_bar, v, 1.0)
     return Claim(v, lo, hi, lsmdp.Policy(lmdp, v))
 
 

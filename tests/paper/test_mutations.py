@@ -15,7 +15,16 @@ import pytest
 
 import lsmdp
 from lsmdp.learners import TrackTheLeader
-from lsmdp.theory import STATEMENTS, Certificate, Claim, Trace, choice, examples, lemmas, trace
+from lsmdp.theory import (
+    STATEMENTS,
+    Certificate,
+    Claim,
+    Trace,
+    choice,
+    examples,
+    lemmas,
+    trace,
+)
 from lsmdp.theory.trace import Leader, SeatTrace, certified
 
 from .games import Floats, certificate, checked

@@ -13,7 +13,13 @@ import numpy as np
 import pytest
 
 import lsmdp
-from lsmdp.theory import STATEMENTS, Certificate, Trace, constants_for, trace
+from lsmdp.theory import (
+    STATEMENTS,
+    Certificate,
+    Trace,
+    constants_for,
+    trace,
+)
 from lsmdp.theory.regrets import printed_bound
 
 from .games import FAMILIES, Floats, certificate, random_game

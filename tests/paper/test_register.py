@@ -13,7 +13,14 @@ import pytest
 
 import lsmdp
 from lsmdp.theory import STATEMENTS
-from lsmdp.theory.certificate import Certificate, at_most, cube, equal, left_out, times
+from lsmdp.theory.certificate import (
+    Certificate,
+    at_most,
+    cube,
+    equal,
+    left_out,
+    times,
+)
 
 from .games import FAMILIES, checked, random_game
 

@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 
 from lsmdp.theory import STATEMENTS
-from lsmdp.theory.slips import ALL_ALPHA, AS_PRINTED, OTHER_READING, SENTENCE, SLIPS, TEN_ROUNDS, section, slip_of
+from lsmdp.theory.slips import (
+    ALL_ALPHA,
+    AS_PRINTED,
+    OTHER_READING,
+    SENTENCE,
+    SLIPS,
+    TEN_ROUNDS,
+    section,
+    slip_of,
+)
 
 from .games import Floats
 from .straight import dobrushin, hitting_times, kl, policy_of, solved, span, stationary

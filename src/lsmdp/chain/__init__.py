@@ -9,13 +9,35 @@ What is exact only up to some size is returned as a :class:`Fact`: a value, or t
 """
 
 from lsmdp.chain.fact import Fact
-from lsmdp.chain.hitting import hitting_times, max_hitting_time, path_bound, time_by_paths
-from lsmdp.chain.laws import LEAST_PIVOT, is_reversible, long_run_law, reversible_law, stationary
-from lsmdp.chain.mixing import dobrushin, doeblin, mixing_steps, overlap, primitivity_index
-from lsmdp.chain.support import closed_class, largest_class, p_min, period, require_irreducible, strong_classes
+from lsmdp.chain.hitting import (
+    hitting_times,
+    max_hitting_time,
+    path_bound,
+    time_by_paths,
+)
+from lsmdp.chain.laws import (
+    is_reversible,
+    long_run_law,
+    reversible_law,
+    stationary,
+)
+from lsmdp.chain.mixing import (
+    dobrushin,
+    doeblin,
+    mixing_steps,
+    overlap,
+    primitivity_index,
+)
+from lsmdp.chain.support import (
+    closed_class,
+    largest_class,
+    p_min,
+    period,
+    require_irreducible,
+    strong_classes,
+)
 
 __all__ = [
-    "LEAST_PIVOT",
     "Fact",
     "closed_class",
     "dobrushin",

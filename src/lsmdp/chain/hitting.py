@@ -30,8 +30,8 @@ import math
 import numpy as np
 from scipy import sparse
 
+from lsmdp._core import chains
 from lsmdp.arrays import CSR, Floats
-from lsmdp.chain import loops
 from lsmdp.chain.fact import Fact, too_large
 from lsmdp.chain.support import require_irreducible
 from lsmdp.errors import ConvergenceError
@@ -79,7 +79,7 @@ def path_bound(P: CSR, mu: Floats) -> float:
     root = int(mu.argmax())
     furthest = 0.0
     for moves in (forth, forth.T.tocsr()):
-        furthest += loops.path_lengths(moves.indptr, moves.indices, moves.data, root, PATH_WORK * P.nnz).max()
+        furthest += chains.path_lengths(moves.indptr, moves.indices, moves.data, root, PATH_WORK * P.nnz).max()
     return float(furthest)
 
 
@@ -93,7 +93,7 @@ def time_by_paths(P: CSR, state: int) -> float:
     back = P.T.tocsr()
     with np.errstate(divide="ignore", over="ignore"):
         lengths = -np.log(back.data)  # a move that is 0 is infinitely long
-        furthest = loops.path_lengths(back.indptr, back.indices, lengths, state, PATH_WORK * P.nnz).max()
+        furthest = chains.path_lengths(back.indptr, back.indices, lengths, state, PATH_WORK * P.nnz).max()
         return float(n * np.exp(furthest))
 
 
@@ -117,7 +117,7 @@ def _visits(P: Floats, leave: Floats) -> Floats:
     """(I - P)^{-1}, where each row of P misses ``leave`` of 1: expected visits before leaving."""
     n = leave.size
     if n <= SMALL:
-        return np.asarray(loops.visits(P, leave))
+        return np.asarray(chains.visits(P, leave))
     a, b = slice(0, n // 2), slice(n // 2, n)
     N_b = _visits(P[b, b], leave[b] + P[b, a].sum(axis=1))
     reach, out = N_b @ P[b, a], P[a, b] @ N_b

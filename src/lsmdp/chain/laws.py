@@ -8,7 +8,7 @@ Methods that never subtract keep this property; all but the last of these do:
 1. *Detailed balance.* If mu(x) P(x,y) = mu(y) P(y,x) for all moves, mu is a product of ratios along a search tree from
    state 0, and the moves outside the tree are the check (to 1e-12). One pass over P, any number of states.
 2. *State reduction* (Grassmann, Taksar and Heyman), dense for up to 500 states and sparse
-   (:mod:`lsmdp.elimination`) where its cost, known beforehand, is acceptable.
+   (:mod:`lsmdp._core.factor`) where its cost, known beforehand, is acceptable.
 3. *Lazy power steps* p <- 0.9 pP + 0.1 p, for graphs that mix fast and fill up under elimination. The change
    d_k = max_x p_{k+1}(x)/p_k(x) / min_x p_{k+1}(x)/p_k(x) - 1 never increases, and the relative error left is the sum
    of the changes to come. A small d_k alone does not bound it: where a chain hardly moves between two parts, d_k is
@@ -27,16 +27,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lsmdp import elimination
-from lsmdp.arrays import CSR, EPS, Floats, Ints, read_only
-from lsmdp.chain import loops
+from lsmdp._core import chains, factor
+from lsmdp._core.factor import LEAST_PIVOT
+from lsmdp.arrays import (
+    CSR,
+    EPS,
+    Floats,
+    Ints,
+    read_only,
+)
 from lsmdp.chain.support import closed_class, require_irreducible
 from lsmdp.errors import AssumptionError, ConvergenceError
 
 ACCURACY = 1e-10
 BALANCE_TOLERANCE = 1e-12
 DENSE_STATES = 500
-LEAST_PIVOT = 1e-100  # a probability below 1e-308 is lost; with such pivots no mass above 1e-198 depends on it
 WINDOW = 8  # steps over which the contraction is measured
 LAZY = 0.1
 AGREEMENT = 1e-3
@@ -60,7 +65,7 @@ def reversible_law(P: CSR) -> Floats | None:
         return None
     n = P.shape[0]
     m, e, queue = np.zeros(n), np.zeros(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    balanced = loops.balance(P.indptr, P.indices, P.data, transpose.data, BALANCE_TOLERANCE, m, e, queue)
+    balanced = chains.balance(P.indptr, P.indices, P.data, transpose.data, BALANCE_TOLERANCE, m, e, queue)
     return _law(m, e) if balanced else None
 
 
@@ -128,21 +133,21 @@ def _dense(P: CSR) -> Floats:
         order = np.append(np.delete(np.arange(n), last), last)
         starts, columns = np.zeros(n + 1, dtype=np.int64), np.empty(n * (n - 1) // 2, dtype=np.uint32)
         lower = np.empty(columns.size)
-        pivot = loops.reduce_dense(P[order][:, order].toarray(), starts, columns, lower)
+        pivot = chains.reduce_dense(P[order][:, order].toarray(), starts, columns, lower)
         if pivot >= LEAST_PIVOT:
             return _back(order, starts, columns, lower)
     raise _stuck(P)
 
 
 def _sparse(P: CSR, work: float) -> Floats:
-    plan = elimination.plan(P, MOST_FILL) if P.shape[0] <= QUICK_STATES else None
+    plan = factor.plan(P, MOST_FILL) if P.shape[0] <= QUICK_STATES else None
     if plan is not None and plan.entries is not None and plan.flops <= QUICK_FLOPS:
         return _reduced(plan)
     law = _iterated(P, work)
     if law is not None:
         return law
     if plan is None and PLAN_WORK * P.nnz <= work:
-        plan = elimination.plan(P, MOST_FILL)
+        plan = factor.plan(P, MOST_FILL)
     if plan is not None and plan.entries is not None and plan.flops <= work:
         return _reduced(plan)
     raise ConvergenceError(
@@ -152,11 +157,11 @@ def _sparse(P: CSR, work: float) -> Floats:
     )
 
 
-def _reduced(plan: elimination.Plan) -> Floats:
+def _reduced(plan: factor.Plan) -> Floats:
     P = plan.P
     for last in _references(P, plan.last):
         try:
-            factors = elimination.eliminate(plan.with_last(last), P.data)
+            factors = factor.eliminate(plan.with_last(last), P.data)
         except ConvergenceError:
             continue
         if factors.pivots[:-1].min(initial=1.0) >= LEAST_PIVOT:
@@ -175,7 +180,7 @@ def _references(P: CSR, first: int = 0) -> Iterator[int]:
 
 
 def _back(order: npt.NDArray[Any], starts: Any, columns: Any, lower: Floats) -> Floats:
-    m, e = loops.left_null(starts, columns, lower)
+    m, e = chains.left_null(starts, columns, lower)
     place = np.argsort(order)
     return _law(m[place], e[place])
 

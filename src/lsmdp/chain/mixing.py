@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from lsmdp._core import chains
 from lsmdp.arrays import CSR
-from lsmdp.chain import loops
 from lsmdp.chain.fact import Fact, too_large
 from lsmdp.chain.support import closed_class, period, strong_classes
 
@@ -37,7 +37,7 @@ def overlap(P: CSR, steps: int = 1) -> Fact[float]:
         return _one_step_overlap(P)
     if n > OVERLAP_STATES:
         return Fact(reason=too_large(n, OVERLAP_STATES))
-    return Fact(loops.least_overlap_dense(np.linalg.matrix_power(P.toarray(), steps)))
+    return Fact(chains.least_overlap_dense(np.linalg.matrix_power(P.toarray(), steps)))
 
 
 def dobrushin(P: CSR, steps: int = 1) -> Fact[float]:
@@ -68,7 +68,7 @@ def primitivity_index(P: CSR) -> Fact[int]:
     if strong_classes(P)[0] > 1:
         return Fact(reason="none exists: P is not irreducible")
     d = period(P, irreducible=True)
-    return Fact(_first_power(P, loops.is_full)) if d == 1 else Fact(reason=f"none exists: the period is {d}")
+    return Fact(_first_power(P, chains.is_full)) if d == 1 else Fact(reason=f"none exists: the period is {d}")
 
 
 def mixing_steps(P: CSR) -> Fact[int]:
@@ -80,18 +80,18 @@ def mixing_steps(P: CSR) -> Fact[int]:
     if states is None:
         return Fact(reason="none exists: P has several classes that cannot be left")
     d = period(P[states][:, states], irreducible=True)
-    return Fact(_first_power(P, loops.is_scrambling)) if d == 1 else Fact(reason=f"none exists: the period is {d}")
+    return Fact(_first_power(P, chains.is_scrambling)) if d == 1 else Fact(reason=f"none exists: the period is {d}")
 
 
 def _one_step_overlap(P: CSR) -> Fact[float]:
     n = P.shape[0]
     if n <= POWER_STATES and 4 * P.nnz >= n * n:  # n^3 / 2 operations, about two seconds
-        return Fact(loops.least_overlap_dense(P.toarray()))
+        return Fact(chains.least_overlap_dense(P.toarray()))
     fewest_first = np.argsort(np.diff(P.indptr), kind="stable")
     if not _shares_successors(P, int(fewest_first[0])):
         return Fact(0.0)
     T = P.T.tocsr()
-    least, complete = loops.least_overlap(
+    least, complete = chains.least_overlap(
         P.indptr, P.indices, P.data, T.indptr, T.indices, T.data, fewest_first, OVERLAP_WORK
     )
     return Fact(least) if complete else Fact(reason="too many pairs of states to compare")
@@ -106,15 +106,15 @@ def _shares_successors(P: CSR, x: int) -> bool:
 
 def _first_power(P: CSR, good: Callable[[Any], bool]) -> int:
     """The smallest k such that the support of P^k is good, if some power is and all later ones are."""
-    powers = [loops.pack(P.indptr, P.indices)]  # of exponents 1, 2, 4, ...
+    powers = [chains.pack(P.indptr, P.indices)]  # of exponents 1, 2, 4, ...
     while not good(powers[-1]):
-        powers.append(loops.product(powers[-1], powers[-1]))
+        powers.append(chains.product(powers[-1], powers[-1]))
     if len(powers) == 1:
         return 1
     k: int = 2 ** (len(powers) - 2)  # the largest exponent known to be too small
     current = powers[-2]
     for bit in range(len(powers) - 3, -1, -1):
-        trial = loops.product(current, powers[bit])
+        trial = chains.product(current, powers[bit])
         if not good(trial):
             k, current = k + 2**bit, trial
     return k + 1

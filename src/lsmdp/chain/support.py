@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from lsmdp._core import chains
 from lsmdp.arrays import CSR, Ints, frozen
-from lsmdp.chain import loops
 from lsmdp.errors import AssumptionError
 
 
 def strong_classes(P: CSR) -> tuple[int, Ints]:
     """Number of strongly connected classes, and the class of each state; for any non-negative weights."""
     member, work = np.empty(P.shape[0], dtype=np.int64), np.empty((5, P.shape[0]), dtype=P.indptr.dtype)
-    return loops.strong_classes(frozen(P.indptr), frozen(P.indices), member, work), member
+    return chains.strong_classes(frozen(P.indptr), frozen(P.indices), member, work), member
 
 
 def largest_class(P: CSR) -> Ints:
@@ -58,7 +58,7 @@ def period(P: CSR, *, irreducible: bool = False) -> int:
     """
     if not irreducible:
         require_irreducible(P, "The period")
-    return int(loops.cycle_gcd(P.indptr, P.indices))
+    return int(chains.cycle_gcd(P.indptr, P.indices))
 
 
 def p_min(P: CSR) -> float:

@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from lsmdp.cli.base import Json, LargestClass, Lazy, Teleport, app, as_argument, command_line, complaints, print_json
+from lsmdp.cli.base import (
+    Json,
+    LargestClass,
+    Lazy,
+    Teleport,
+    app,
+    as_argument,
+    command_line,
+    complaints,
+    print_json,
+)
 from lsmdp.files import require_writable
 
 LOG_HELP = "Columns entity, time, state (.csv, .parquet), or one JSON list of states a line (.jsonl)."
@@ -46,8 +56,8 @@ def fit(
     with complaints():
         from lsmdp.errors import ModelError
         from lsmdp.sources import write_model
-        from lsmdp.trajectories import fit as fit_log
-        from lsmdp.trajectories.states import read_states
+        from lsmdp.sources.logs import fit as fit_log
+        from lsmdp.sources.logs.states import read_states
 
         require_writable(out)
         labels, positions = (None, None) if states is None else read_states(states)

@@ -93,7 +93,7 @@ def play(
     """Play the online game and keep it in a folder that survives a crash."""
     with complaints():
         from lsmdp import runs
-        from lsmdp.terminal import Progress
+        from lsmdp.cli.terminal import Progress
 
         spec = runs.Spec.of(
             kernel=kernel,
@@ -137,7 +137,7 @@ def _show(path: Path, as_json: bool) -> None:
         return print_json(summary)
     from rich.console import Console
 
-    from lsmdp.terminal import run_report
+    from lsmdp.cli.terminal import run_report
 
     Console(highlight=False).print(run_report(folder.spec(), summary))
     if summary["finished"]:

@@ -7,7 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from lsmdp.cli.base import Json, app, complaints, print_json
+from lsmdp.cli.base import (
+    Json,
+    app,
+    complaints,
+    print_json,
+)
 from lsmdp.cli.games import Quiet, Run, Trust
 
 Out = Annotated[
@@ -75,7 +80,7 @@ def demo(out: DemoOut = Path("runs/demo"), show: Open = False, as_json: Json = F
     """Play a built-in game and write a page about it: the best first minute."""
     with complaints():
         from lsmdp import runs
-        from lsmdp.terminal import Progress
+        from lsmdp.cli.terminal import Progress
 
         if not as_json and not quiet:
             typer.echo(DEMO_STORY)
@@ -94,7 +99,7 @@ def demo(out: DemoOut = Path("runs/demo"), show: Open = False, as_json: Json = F
 def _tell(summary: dict[str, Any], path: Path) -> None:
     from rich.console import Console
 
-    from lsmdp.terminal import demo_table
+    from lsmdp.cli.terminal import demo_table
 
     console = Console(highlight=False)
     console.print(demo_table(summary))
@@ -110,8 +115,8 @@ def _tell(summary: dict[str, Any], path: Path) -> None:
 
 def write(run: Path, out: Path | None, quiet: bool, trust: bool = False) -> Path:
     """Write the page, showing progress on stderr."""
+    from lsmdp.cli.terminal import Progress
     from lsmdp.report import write_page
-    from lsmdp.terminal import Progress
 
     with Progress(quiet) as progress:
 

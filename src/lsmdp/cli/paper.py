@@ -8,12 +8,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lsmdp.cli.base import Json, LargestClass, Lazy, Normalise, Teleport, Temperature, app, complaints, print_json
-from lsmdp.cli.games import BY_NAME, COSTS_HELP, Quiet, Rounds, Scale, Seed, Start, Trust
+from lsmdp.cli.base import (
+    Json,
+    LargestClass,
+    Lazy,
+    Normalise,
+    Teleport,
+    Temperature,
+    app,
+    complaints,
+    print_json,
+)
+from lsmdp.cli.games import (
+    BY_NAME,
+    COSTS_HELP,
+    Quiet,
+    Rounds,
+    Scale,
+    Seed,
+    Start,
+    Trust,
+)
 from lsmdp.errors import SpecError
 
 if TYPE_CHECKING:
-    from lsmdp.terminal import Progress
+    from lsmdp.cli.terminal import Progress
     from lsmdp.theory import Certificates
 
 Target = Annotated[
@@ -50,7 +69,7 @@ def certify(
 ) -> None:
     """Check every statement of the paper on a game; exit code 1 if a corrected one fails."""
     with complaints():
-        from lsmdp.terminal import Progress
+        from lsmdp.cli.terminal import Progress
 
         with Progress(quiet) as progress:
             if Path(target).is_dir():
@@ -80,7 +99,7 @@ def certify(
         else:
             from rich.console import Console
 
-            from lsmdp.terminal import certificate_report
+            from lsmdp.cli.terminal import certificate_report
 
             Console(highlight=False).print(certificate_report(found))
     raise typer.Exit(0 if found.holds else 1)

@@ -22,12 +22,17 @@ from lsmdp.cli.base import (
     complaints,
     print_json,
 )
-from lsmdp.errors import ConvergenceError, LsmdpError, ModelError, SpecError
+from lsmdp.errors import (
+    ConvergenceError,
+    LsmdpError,
+    ModelError,
+    SpecError,
+)
 from lsmdp.files import atomic, explained, require_writable
 from lsmdp.sources.names import COSTS, listing
 
 if TYPE_CHECKING:
-    from lsmdp.perron import Solution
+    from lsmdp.solvers import Solution
 
 COST_HELP = "A file (.npy, .csv, .parquet) or a name from the list below. With --edge-costs it may be left out: zero."
 COST_NAMES = listing("Costs by name", COSTS)
@@ -54,8 +59,8 @@ def check(
 ) -> None:
     """Say which assumptions hold for a kernel; exit code 1 if one fails."""
     with complaints():
-        from lsmdp.checkup import examine
         from lsmdp.sources import read_model
+        from lsmdp.sources.checkup import examine
 
         try:
             lmdp = read_model(kernel, normalise=normalise, largest_class=largest_class, teleport=teleport, lazy=lazy)
@@ -74,7 +79,7 @@ def check(
 def _ways(kernel: str) -> list[dict[str, Any]]:
     """What would make a usable kernel of a file that is none."""
     from lsmdp.arrays import as_weights
-    from lsmdp.checkup import ways
+    from lsmdp.sources.checkup import ways
     from lsmdp.sources.files import kernel_file
 
     try:
@@ -110,7 +115,7 @@ def solve(
             )
         if out is not None:
             require_writable(out)
-        from lsmdp.perron import solve as solve_model
+        from lsmdp.solvers import solve as solve_model
         from lsmdp.sources import read_cost, read_edge_costs, read_model
 
         lmdp = read_model(
@@ -141,7 +146,8 @@ def _show(solution: Solution, as_json: bool, out: Path | None = None, *, explain
         return print_json(solution.to_dict() | ({"story": list(solution.story)} if explain else {}))
     from rich.console import Console
 
-    from lsmdp.terminal import pictures, solution_table
+    from lsmdp.cli.terminal import solution_table
+    from lsmdp.pictures import pictures
 
     console = Console(highlight=False)
     console.print(solution_table(solution))

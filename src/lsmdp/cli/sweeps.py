@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lsmdp.cli.base import Json, app, complaints, print_json
+from lsmdp.cli.base import (
+    Json,
+    app,
+    complaints,
+    print_json,
+)
 from lsmdp.cli.games import Quiet
 from lsmdp.errors import SpecError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from lsmdp.cli.terminal import Progress
     from lsmdp.sweeps import Cluster, Processes
     from lsmdp.sweeps.coordinator import Standing
-    from lsmdp.terminal import Progress
 
 File = Annotated[
     Path, typer.Argument(metavar="SWEEP", help="A sweep file (TOML), as in the example below.", show_default=False)
@@ -58,7 +63,7 @@ def sweep(
     """Play every run of a sweep file on all cores or on a cluster, and show how regrets grow."""
     with complaints():
         from lsmdp import sweeps
-        from lsmdp.terminal import Progress
+        from lsmdp.cli.terminal import Progress
 
         workers = _workers(jobs, dask)
         plan, found = sweeps.read(file)
@@ -102,7 +107,7 @@ def _show(summary: Mapping[str, Any], folder: Path) -> None:
     from rich.console import Console
 
     from lsmdp.learners.names import YARDSTICK
-    from lsmdp.pages.words import counted
+    from lsmdp.report.pages.words import counted
 
     console = Console(highlight=False)
     by_model: dict[tuple[str, int], list[dict[str, Any]]] = {}

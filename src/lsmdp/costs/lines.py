@@ -34,7 +34,12 @@ from lsmdp.costs.columns import (
     is_header,
     state_names,
 )
-from lsmdp.costs.sequence import Hash, block_rows, gathered, update_with_file
+from lsmdp.costs.sequence import (
+    Hash,
+    block_rows,
+    gathered,
+    update_with_file,
+)
 from lsmdp.errors import CostError
 from lsmdp.model import LMDP
 

@@ -17,8 +17,21 @@ import numpy as np
 import pyarrow as pa
 
 from lsmdp.arrays import Floats
-from lsmdp.costs.columns import LONG_FORM, Columns, Entry, assembled, by_header
-from lsmdp.costs.sequence import BLOCK, Hash, Source, block_rows, gathered, update_with_file
+from lsmdp.costs.columns import (
+    LONG_FORM,
+    Columns,
+    Entry,
+    assembled,
+    by_header,
+)
+from lsmdp.costs.sequence import (
+    BLOCK,
+    Hash,
+    Source,
+    block_rows,
+    gathered,
+    update_with_file,
+)
 from lsmdp.errors import CostError
 from lsmdp.inputs.files import UnreadableError
 from lsmdp.inputs.parquet import Parquet

@@ -14,8 +14,20 @@ from pathlib import Path
 from lsmdp.costs import families
 from lsmdp.costs.families import Made, Setting
 from lsmdp.costs.lines import Fit, Lines, StandardInput
-from lsmdp.costs.names import ENDINGS, STANDARD_INPUT, Family, find, unknown
-from lsmdp.costs.sequence import Costs, Source, Table, as_scale, blaming
+from lsmdp.costs.names import (
+    ENDINGS,
+    STANDARD_INPUT,
+    Family,
+    find,
+    unknown,
+)
+from lsmdp.costs.sequence import (
+    Costs,
+    Source,
+    Table,
+    as_scale,
+    blaming,
+)
 from lsmdp.errors import SpecError
 from lsmdp.inputs.files import UnreadableError, require_regular
 from lsmdp.inputs.npy import map_npy

@@ -27,7 +27,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lsmdp.arrays import CSR, Floats, Ints, read_only
+from lsmdp.arrays import (
+    CSR,
+    Floats,
+    Ints,
+    read_only,
+)
 from lsmdp.chain import largest_class
 from lsmdp.costs.sequence import block_rows
 from lsmdp.model import LMDP

@@ -28,7 +28,12 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 import numpy as np
 import numpy.typing as npt
 
-from lsmdp.inputs.files import UnreadableError, broken_off, require_affordable, require_regular
+from lsmdp.inputs.files import (
+    UnreadableError,
+    broken_off,
+    require_affordable,
+    require_regular,
+)
 
 MAGIC = b"\x93NUMPY"
 LONGEST_HEADER = 10_000  # bytes, as for numpy

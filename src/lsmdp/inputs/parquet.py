@@ -20,7 +20,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lsmdp.inputs.files import UnreadableError, broken_off, require_affordable, require_regular
+from lsmdp.inputs.files import (
+    UnreadableError,
+    broken_off,
+    require_affordable,
+    require_regular,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Learners: one small file each, all with ``init``, ``policy`` and ``observe`` (base.py).
+"""Learners: one small file each, all with ``init``, ``policy`` and ``observe`` (protocol.py).
 
 Names are imported where they are first used, so that the command line can list the learners at once (names.py).
 """
@@ -11,13 +11,20 @@ from typing import TYPE_CHECKING, Any
 from lsmdp.learners.names import NAMES, learner_by_name, titled
 
 if TYPE_CHECKING:
-    from lsmdp.learners.base import Learner, LearnerLike, Report, State, pack, unpack
     from lsmdp.learners.clairvoyant import BeTheLeader
     from lsmdp.learners.fixed import Fixed, Passive
     from lsmdp.learners.forgetful import DiscountedLeader, WindowLeader
     from lsmdp.learners.ftl import FollowTheLeader
     from lsmdp.learners.phased import PhasedLeader
     from lsmdp.learners.player import Player, players
+    from lsmdp.learners.protocol import (
+        Learner,
+        LearnerLike,
+        Report,
+        State,
+        pack,
+        unpack,
+    )
     from lsmdp.learners.stretch import Stretch
     from lsmdp.learners.track import TrackTheLeader
 
@@ -45,7 +52,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "base": ("Learner", "LearnerLike", "Report", "State", "pack", "unpack"),
+    "protocol": ("Learner", "LearnerLike", "Report", "State", "pack", "unpack"),
     "clairvoyant": ("BeTheLeader",),
     "fixed": ("Fixed", "Passive"),
     "forgetful": ("DiscountedLeader", "WindowLeader"),

@@ -10,7 +10,7 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.forms import Form, Past
-from lsmdp.learners.base import Report
+from lsmdp.learners.protocol import Report
 from lsmdp.learners.stretch import Stretch, unmoved
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
@@ -58,7 +58,7 @@ class Passive:
 
 @dataclass(frozen=True, eq=False)
 class Fixed:
-    """Always the same policy, for example a :class:`~lsmdp.perron.Solution`'s."""
+    """Always the same policy, for example a :class:`~lsmdp.solvers.Solution`'s."""
 
     fixed: Policy
 

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from lsmdp._core.full import given
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.forms import Form, Past
-from lsmdp.learners.base import lead_forms
 from lsmdp.learners.leader import Aims, LeaderBase, first_lead
+from lsmdp.learners.protocol import lead_forms
 from lsmdp.model import LMDP
-from lsmdp.small import given
 
 
 class DiscountedState(NamedTuple):

@@ -19,14 +19,19 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.forms import Form, Past
-from lsmdp.learners.base import lead_forms
-from lsmdp.learners.leader import Aims, LeaderBase, first_lead, narrowing
+from lsmdp.learners.leader import (
+    Aims,
+    LeaderBase,
+    first_lead,
+    narrowing,
+)
+from lsmdp.learners.protocol import lead_forms
 from lsmdp.learners.stretch import running_means, running_sum
 from lsmdp.model import LMDP
 
 
 class FTLState(NamedTuple):
-    """After t rounds: the sum of the costs, the leader for their mean with its bounds, and what small.py keeps."""
+    """After t rounds: the sum of the costs, the leader for their mean with its bounds, and what full.py keeps."""
 
     t: int
     c_sum: Floats

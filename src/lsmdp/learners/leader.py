@@ -3,7 +3,7 @@
 After some of its rounds a leader solves for the optimum of a cost, to within a gap, and plays it until it has
 solved for the next. That is all in which leaders differ: follow the leader solves after every round, for the mean of
 all costs; others for a discounted mean, for that of a window, or only where a phase ends. Each solve starts from the
-last: on a small model with P written out (small.py), on others with the factor of an earlier one (perron/follow.py).
+last: on a small model with P written out (full.py), on others with the factor of an earlier one (solvers/warm/plan.py).
 Either way, whole stretches of rounds are played in compiled code.
 """
 
@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lsmdp import small
+from lsmdp._core import full
 from lsmdp.arrays import Floats, Ints, as_told
-from lsmdp.learners.base import Report, State, passive_lead
+from lsmdp.learners.protocol import Report, State, passive_lead
 from lsmdp.learners.stretch import Stretch
 from lsmdp.model import LMDP
-from lsmdp.perron import Rounds, follow_all, solve
 from lsmdp.policy import Policy
+from lsmdp.solvers import Rounds, follow_all, solve
 
 CALL = 4_000  # states of which a policy is evaluated in the time that a round takes outside compiled loops
 
@@ -64,7 +64,7 @@ class LeaderBase(ABC):
     def observe_all(self, lmdp: LMDP, state: State, costs: Floats) -> Stretch:
         """The same for each row of costs."""
         rounds, aims, steps = len(costs), self.aims(state, costs), np.zeros(len(costs), np.int64)
-        sums = small.UNKNOWN
+        sums = full.UNKNOWN
         if lmdp.square is None:
             followed, after = self._follow(lmdp, state, aims)
             values, bounds, steps[aims.after] = np.vstack([state.v, followed.v]), followed[1:3], followed.steps
@@ -76,7 +76,7 @@ class LeaderBase(ABC):
         after = after._replace(lo=float(lo[-1]), hi=float(hi[-1]), steps=int(steps[-1]))
         if aims.after.size < rounds:
             played = np.searchsorted(aims.after, np.arange(rounds + 1))  # so many were found before each round
-            values, lo, hi, sums = values[played], lo[played], hi[played], small.UNKNOWN
+            values, lo, hi, sums = values[played], lo[played], hi[played], full.UNKNOWN
         return Stretch(values, lo[:-1], hi[:-1], steps, after, sums)
 
     def is_swift(self, lmdp: LMDP, state: State) -> bool:
@@ -97,7 +97,7 @@ class LeaderBase(ABC):
 
 
 def first_lead(lmdp: LMDP) -> tuple[Any, ...]:
-    """What the state of a leader holds of its solution before round 1: P, and what small.py keeps."""
+    """What the state of a leader holds of its solution before round 1: P, and what full.py keeps."""
     kept = np.empty((0, 0)) if lmdp.square is None else _inverse(lmdp, np.zeros(lmdp.n))
     return (*passive_lead(lmdp), kept, 0)
 
@@ -107,24 +107,24 @@ def narrowing(tolerance: float, t: Any) -> Any:
     return np.minimum(tolerance, 0.1 / (t + 1))
 
 
-def lead_all(lmdp: LMDP, costs: Floats, gaps: Floats, v: Floats, inverse: Floats, debt: int) -> small.Leads:
-    """The optimum for each row of costs, each from the last; what is too hard for small.py is solved in general."""
+def lead_all(lmdp: LMDP, costs: Floats, gaps: Floats, v: Floats, inverse: Floats, debt: int) -> full.Leads:
+    """The optimum for each row of costs, each from the last; what is too hard for full.py is solved in general."""
     square = lmdp.square
     assert square is not None
-    leads = small.lead_all(square, lmdp.temperature, costs, gaps, v, inverse, debt, lmdp.rounding)
+    leads = full.lead_all(square, lmdp.temperature, costs, gaps, v, inverse, debt, lmdp.rounding)
     while leads.done < len(costs):
         at = leads.done
         hard = solve(lmdp, costs[at], tol=float(gaps[at]), start=leads.v[at])
         leads.v[at + 1], (leads.lo[at], leads.hi[at]), leads.steps[at] = hard.v, hard.bounds, hard.iterations
         inverse = _inverse(lmdp, hard.v)
         begin = costs[at + 1 :], gaps[at + 1 :], hard.v, inverse, 0, lmdp.rounding
-        rest = small.lead_all(square, lmdp.temperature, *begin)
+        rest = full.lead_all(square, lmdp.temperature, *begin)
         for column, more in zip((leads.v[1:], *leads[2:5]), (rest.v[1:], *rest[2:5]), strict=True):
             column[at + 1 :] = more
-        leads = leads._replace(done=at + 1 + rest.done, inverse=rest.inverse, debt=rest.debt, sums=small.UNKNOWN)
+        leads = leads._replace(done=at + 1 + rest.done, inverse=rest.inverse, debt=rest.debt, sums=full.UNKNOWN)
     return leads
 
 
 def _inverse(lmdp: LMDP, v: Floats) -> Floats:
     assert lmdp.square is not None
-    return small.inverse_at(lmdp.square, lmdp.temperature, v)
+    return full.inverse_at(lmdp.square, lmdp.temperature, v)

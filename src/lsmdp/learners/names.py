@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lsmdp.errors import SpecError
 
 if TYPE_CHECKING:
-    from lsmdp.learners.base import Learner
+    from lsmdp.learners.protocol import Learner
 
 
 @dataclass(frozen=True)

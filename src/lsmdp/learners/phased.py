@@ -15,8 +15,13 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.forms import BEYOND_COUNTS, Form, Past
-from lsmdp.learners.base import lead_forms
-from lsmdp.learners.leader import Aims, LeaderBase, first_lead, narrowing
+from lsmdp.learners.leader import (
+    Aims,
+    LeaderBase,
+    first_lead,
+    narrowing,
+)
+from lsmdp.learners.protocol import lead_forms
 from lsmdp.learners.stretch import running_means, running_sum
 from lsmdp.model import LMDP
 

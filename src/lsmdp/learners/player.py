@@ -1,6 +1,6 @@
 """A learner at the table: what a game asks of it, and what is assumed where a learner does not say.
 
-A learner needs three methods, ``init``, ``policy`` and ``observe`` (base.py). What else it may have, and what holds
+A learner needs three methods, ``init``, ``policy`` and ``observe`` (protocol.py). What else it may have, and what holds
 where it has it not, is here and nowhere else:
 
     name            what tables call it                                          the name of its class
@@ -28,9 +28,14 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
-from lsmdp.learners.base import LearnerLike, Report, State, pack
 from lsmdp.learners.leader import LeaderBase
 from lsmdp.learners.names import titled
+from lsmdp.learners.protocol import (
+    LearnerLike,
+    Report,
+    State,
+    pack,
+)
 from lsmdp.learners.stretch import Stretch
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy

@@ -2,7 +2,7 @@
 
 A learner may have a fourth method, ``observe_all(lmdp, state, costs)``: what ``observe`` would do for each row of
 costs, as one :class:`Stretch`. It is the same arithmetic, so that a game may be cut into stretches anywhere. On a model
-that is small enough (small.py) the stretch is one call of compiled code, and ``observe`` is a stretch of one round.
+that is small enough (full.py) the stretch is one call of compiled code, and ``observe`` is a stretch of one round.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from lsmdp._core.full import UNKNOWN, given
 from lsmdp.arrays import Floats, Ints
-from lsmdp.learners.base import State
-from lsmdp.small import UNKNOWN, given
+from lsmdp.learners.protocol import State
 
 
 class Stretch(NamedTuple):
     """What a learner plays in consecutive rounds, what it reports of each, and its state after them.
 
     Row k of ``values`` is played in the k-th round; the last row, one more than the rounds, is for the round after.
-    ``sums`` holds what their certificates have summed up (small.py), so that the books need not do it again.
+    ``sums`` holds what their certificates have summed up (full.py), so that the books need not do it again.
     """
 
     values: Floats

@@ -16,15 +16,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp import small
+from lsmdp._core import full
+from lsmdp._core.sparse_steps import update
 from lsmdp.arrays import Floats, as_told
 from lsmdp.errors import SpecError
 from lsmdp.forms import Form, Past, vector
-from lsmdp.learners.base import Report
+from lsmdp.learners.protocol import Report
 from lsmdp.learners.stretch import Stretch, running_means, running_sum
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy, kept_flow
-from lsmdp.updates import update
 
 NEARLY_PERIODIC = 0.05  # least probability of staying that keeps every eigenvalue of P away from -1
 
@@ -83,14 +83,14 @@ class TrackTheLeader:
         return self._observe(lmdp, state, c_t)
 
     def observe_all(self, lmdp: LMDP, state: TrackState, costs: Floats) -> Stretch:
-        """The same for each row of costs, on a small model in compiled code (small.py)."""
+        """The same for each row of costs, on a small model in compiled code (full.py)."""
         assert lmdp.square is not None
         rounds, t = len(costs), state.t + 1 + np.arange(len(costs))
         means = np.vstack([state.c_sum / max(state.t, 1), running_means(state.c_sum, costs, state.t)])
         values, lo, hi, done = np.vstack([state.v, costs]), np.empty(rounds), np.empty(rounds), 0
         while done < rounds:
             rest = values[done:], lo[done:], hi[done:], lmdp.rounding
-            done += small.track_all(lmdp.square, lmdp.temperature, means[done:], self.steps, self.averaged, *rest)
+            done += full.track_all(lmdp.square, lmdp.temperature, means[done:], self.steps, self.averaged, *rest)
             if done < rounds:  # v spans too much for one scale
                 before = running_sum(state.c_sum, costs[:done])
                 hard = self._observe(lmdp, TrackState(int(t[done]) - 1, before, values[done], 0.0, 0.0), costs[done])

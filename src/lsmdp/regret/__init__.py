@@ -8,7 +8,12 @@
 
 from lsmdp.regret.bracket import Bracket, bracket
 from lsmdp.regret.comparators import FixedCost, fixed_cost, fixed_costs
-from lsmdp.regret.guarantee import CostRange, Guarantee, guarantee, mixing_sum
+from lsmdp.regret.guarantee import (
+    CostRange,
+    Guarantee,
+    guarantee,
+    mixing_sum,
+)
 from lsmdp.regret.summary import LearnerRegret, Regret, regret
 
 __all__ = [

@@ -10,7 +10,7 @@ Write n for the states, T for the rounds and tau for the temperature.
 *Rounding.* The operator B_t V = c_t - tau log P e^{-V/tau} is monotone, and B_t (V + a) = B_t V + a. Each computed step
 is V^_t = B_t V^_{t+1} - a_t + e_t, where the minimum a_t is taken out to keep the numbers small. The loop is that of
 ``kernels.residual``, with the subtraction of a_t in place of that of v. So with k entries in the row, s = sum_y P(x,y)
-exp(-(V^(y) - m)/tau) for any m below V^ there, and eps = 2^-52, the bound of kernels.py reads
+exp(-(V^(y) - m)/tau) for any m below V^ there, and eps = 2^-52, the bound of sparse.py reads
 
     |e_t(x)| <= eps [ tau (3k + 2 + 5 log(1/s)) + |c_t(x) + m| + |B_t V^(x)| + |V^_t(x)| ].
 
@@ -40,15 +40,27 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numba import njit
 
-from lsmdp.arrays import CSR, EPS, Floats, as_distribution, freeze, like
+from lsmdp._core.sparse import rows
+from lsmdp.arrays import (
+    CSR,
+    EPS,
+    Floats,
+    as_distribution,
+    freeze,
+    like,
+)
 from lsmdp.convex import policy_of
 from lsmdp.errors import CostError, SpecError
-from lsmdp.kernels import rows
 from lsmdp.labels import in_rounds
 from lsmdp.model import LMDP
-from lsmdp.perron import solve
-from lsmdp.regret.comparators import Costs, blocks, fixed_costs, policy_entries
+from lsmdp.regret.comparators import (
+    Costs,
+    blocks,
+    fixed_costs,
+    policy_entries,
+)
 from lsmdp.regret.search import Search
+from lsmdp.solvers import solve
 
 HELD_NUMBERS = 2**24  # costs (rounds x states) held at a time, 128 MB; the search holds two more arrays of that size
 WORK = 3e10  # operations of about a nanosecond that the search may spend

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 from numba import njit
 
+from lsmdp._core.sparse import rows
 from lsmdp.arrays import (
     CSR,
     Floats,
@@ -33,7 +34,6 @@ from lsmdp.arrays import (
 from lsmdp.convex import as_policy_kernel, policy_of
 from lsmdp.costs.sequence import Costs as CostSequence
 from lsmdp.errors import CostError, SpecError
-from lsmdp.kernels import rows
 from lsmdp.labels import in_rounds
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy

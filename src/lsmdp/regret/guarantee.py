@@ -46,8 +46,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from lsmdp import kernels
-from lsmdp.arrays import EPS, Floats, as_cost, as_distribution, as_kernel, as_value, read_only
+from lsmdp._core import sparse
+from lsmdp.arrays import (
+    EPS,
+    Floats,
+    as_cost,
+    as_distribution,
+    as_kernel,
+    as_value,
+    read_only,
+)
 from lsmdp.chain import long_run_law
 from lsmdp.errors import CostError, SpecError
 from lsmdp.model import LMDP
@@ -137,7 +145,7 @@ def guarantee(lmdp: LMDP, loss: float, v: Any, p1: Any, seen: CostRange) -> Guar
     Any value function v gives a true bound; that of the leader for the mean cost gives the best.
     """
     value, start = as_value(v, lmdp.names), as_distribution(p1, lmdp.names)
-    _, lambda_low, _ = kernels.residual(lmdp.P, seen.mean, value, lmdp.temperature, lmdp.slack(seen.mean))
+    _, lambda_low, _ = sparse.residual(lmdp.P, seen.mean, value, lmdp.temperature, lmdp.slack(seen.mean))
     largest = float(np.maximum(np.abs(seen.lowest), np.abs(seen.highest)).max())
     excess = loss - seen.T * lambda_low + seen.T * (2.0 * EPS * largest + lmdp.rounding)
     return Guarantee(excess, float(value.max() - start @ value), seen.phase_span)

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from lsmdp._core.sparse import rows
 from lsmdp.arrays import Floats
-from lsmdp.kernels import rows
 from lsmdp.model import LMDP
 
 MEMORY = 10

@@ -30,11 +30,11 @@ from lsmdp.arrays import Floats
 from lsmdp.costs.sequence import Costs as CostSequence
 from lsmdp.errors import SpecError
 from lsmdp.learners import FollowTheLeader, titled
-from lsmdp.perron import Solution, solve
 from lsmdp.regret.bracket import Bracket
 from lsmdp.regret.bracket import bracket as bracket_of
 from lsmdp.regret.comparators import Costs, fixed_cost
 from lsmdp.regret.guarantee import SHOWN, guarantee
+from lsmdp.solvers import Solution, solve
 
 if TYPE_CHECKING:
     from lsmdp.game import Run, Tally

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lsmdp.errors import SpecError
 from lsmdp.files import atomic, clear, explained
-from lsmdp.pages import assemble
+from lsmdp.report.pages import assemble
 from lsmdp.report.story import Watch, story
 from lsmdp.runs import Folder, load
 

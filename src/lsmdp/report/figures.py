@@ -18,12 +18,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lsmdp.errors import SpecError
-from lsmdp.files import atomic, clear, explained, own_folder
+from lsmdp.files import (
+    atomic,
+    clear,
+    explained,
+    own_folder,
+)
 from lsmdp.learners.names import titled
-from lsmdp.pages.words import counted
+from lsmdp.pictures import palette, raster
+from lsmdp.report.pages.words import counted
 from lsmdp.report.story import Rounds
 from lsmdp.runs import Folder, load
-from lsmdp.terminal import palette, raster
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

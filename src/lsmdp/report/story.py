@@ -18,13 +18,13 @@ from lsmdp.arrays import Floats
 from lsmdp.game import Run
 from lsmdp.learners.names import titled
 from lsmdp.model import LMDP
-from lsmdp.pages.words import counted
+from lsmdp.pictures import palette
 from lsmdp.regret.summary import LEADER_GAP
 from lsmdp.report import words
 from lsmdp.report.frames import Film
+from lsmdp.report.pages.words import counted
 from lsmdp.runs import Folder
 from lsmdp.runs.folder import damaged
-from lsmdp.terminal import palette
 from lsmdp.theory import Certificate, Certificates, certify
 from lsmdp.theory.beyond import sharp_terms
 from lsmdp.theory.regrets import excess_bound, printed_bound

@@ -22,8 +22,14 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import Floats
-from lsmdp.pages.words import counted, figure, listed, percent, yardsticks
 from lsmdp.regret.summary import LEADER_GAP
+from lsmdp.report.pages.words import (
+    counted,
+    figure,
+    listed,
+    percent,
+    yardsticks,
+)
 from lsmdp.theory import Certificate, Certificates
 
 SAME = 1e-10  # losses that differ by less than this share of them are equal to ten digits

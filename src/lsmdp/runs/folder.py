@@ -35,14 +35,23 @@ import numpy as np
 
 from lsmdp import forms
 from lsmdp.errors import SpecError
-from lsmdp.files import DRAFT, atomic, clear, explained, locked, own_folder, remove, require_own
+from lsmdp.files import (
+    DRAFT,
+    atomic,
+    clear,
+    explained,
+    locked,
+    own_folder,
+    remove,
+    require_own,
+)
 from lsmdp.forms import Array, Form
+from lsmdp.game.player import Round
 from lsmdp.inputs.files import UnreadableError
 from lsmdp.inputs.parquet import CHECKSUMS, read_parquet
 from lsmdp.inputs.records import read_json
 from lsmdp.runs.records import Manifest, Record, Summary
 from lsmdp.runs.spec import Spec
-from lsmdp.seat import Round
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -28,12 +28,19 @@ from lsmdp.arrays import Floats
 from lsmdp.costs import Costs
 from lsmdp.errors import SpecError
 from lsmdp.game import Run, Table
+from lsmdp.game.player import Round
 from lsmdp.runs.folder import Folder, damaged
-from lsmdp.runs.manifest import NO_ROUNDS, differences, hash_difference, hash_of_rounds, manifest, next_hash
+from lsmdp.runs.manifest import (
+    NO_ROUNDS,
+    differences,
+    hash_difference,
+    hash_of_rounds,
+    manifest,
+    next_hash,
+)
 from lsmdp.runs.spec import Spec
 from lsmdp.runs.summary import summarise
 from lsmdp.runs.turn import Turn
-from lsmdp.seat import Round
 
 EVERY = 2.0  # seconds between two checkpoints,
 PATIENCE = 10.0  # and at least this many times what the last one took

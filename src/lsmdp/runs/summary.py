@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from lsmdp.game import Run, Tally, tally_form
+from lsmdp.game import Run, Tally
+from lsmdp.game.table import tally_form
 from lsmdp.learners import Player
 from lsmdp.regret import regret
 from lsmdp.runs.folder import Folder, damaged

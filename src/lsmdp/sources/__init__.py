@@ -32,9 +32,9 @@ def read_model(
     temperature: float = 1.0,
 ) -> LMDP:
     """The model that a name or a file stands for, repaired as asked."""
-    from lsmdp import makers
     from lsmdp.errors import ModelError
     from lsmdp.model import LMDP
+    from lsmdp.sources import makers
     from lsmdp.sources.files import Content, blaming, kernel_file
 
     spec = fspath(spec)

@@ -26,15 +26,37 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from lsmdp.arrays import CSR, Floats, Ints, as_cost
-from lsmdp.costs.columns import INDEX, by_header, names_all, shown
+from lsmdp.arrays import (
+    CSR,
+    Floats,
+    Ints,
+    as_cost,
+)
+from lsmdp.costs.columns import (
+    INDEX,
+    by_header,
+    names_all,
+    shown,
+)
 from lsmdp.errors import CostError, SpecError
 from lsmdp.inputs.npy import load_npy
 from lsmdp.labels import number_in
 from lsmdp.model import LMDP
-from lsmdp.sources.files import Format, blaming, endings, read_file
+from lsmdp.sources.files import (
+    Format,
+    blaming,
+    endings,
+    read_file,
+)
 from lsmdp.sources.names import COSTS, unknown
-from lsmdp.sources.tables import first_line, names_of, numbers_of, read_columns, read_numbers, read_parquet
+from lsmdp.sources.tables import (
+    first_line,
+    names_of,
+    numbers_of,
+    read_columns,
+    read_numbers,
+    read_parquet,
+)
 
 HILL_TOP = (0.35, 0.65)
 HILL_WIDTH = 0.2

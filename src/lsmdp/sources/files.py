@@ -30,15 +30,27 @@ import numpy.typing as npt
 from scipy import sparse
 
 from lsmdp.errors import LsmdpError, SpecError
-from lsmdp.inputs.files import UnreadableError, broken_off, require_described, require_regular
+from lsmdp.inputs.files import (
+    UnreadableError,
+    broken_off,
+    require_described,
+    require_regular,
+)
 from lsmdp.inputs.npy import Archive, load_npy
 from lsmdp.labels import number_in
-from lsmdp.makers import edge_weights, walk_on_map
 from lsmdp.model import LMDP
-from lsmdp.sources.market import read_market
+from lsmdp.sources.makers import edge_weights, walk_on_map
+from lsmdp.sources.matrix_market import read_market
 from lsmdp.sources.names import MODELS, unknown
 from lsmdp.sources.networks import file_of_nodes, read_graphml, read_tntp
-from lsmdp.sources.tables import first_line, names_of, numbers_of, read_columns, read_numbers, read_parquet
+from lsmdp.sources.tables import (
+    first_line,
+    names_of,
+    numbers_of,
+    read_columns,
+    read_numbers,
+    read_parquet,
+)
 
 Labels = Sequence[str] | None
 MAP = re.compile(r"(.*\.map):(.*)", flags=re.IGNORECASE | re.DOTALL)

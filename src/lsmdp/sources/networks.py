@@ -37,11 +37,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from lsmdp.arrays import CSR, Floats, Ints, require_entries
+from lsmdp.arrays import (
+    CSR,
+    Floats,
+    Ints,
+    require_entries,
+)
 from lsmdp.errors import SpecError
 from lsmdp.inputs.files import require_described
 from lsmdp.labels import number_in
-from lsmdp.makers.edges import graph_weights
+from lsmdp.sources.makers.edges import graph_weights
 
 NEEDED = ("init_node", "term_node", "capacity")
 ZONES, NODES, LINKS, FIRST = "NUMBER OF ZONES", "NUMBER OF NODES", "NUMBER OF LINKS", "FIRST THRU NODE"

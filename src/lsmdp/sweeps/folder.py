@@ -22,7 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from lsmdp.errors import SpecError
-from lsmdp.files import atomic, clear, explained, own_folder, remove
+from lsmdp.files import (
+    atomic,
+    clear,
+    explained,
+    own_folder,
+    remove,
+)
 from lsmdp.inputs.files import UnreadableError
 from lsmdp.inputs.parquet import CHECKSUMS, read_parquet
 from lsmdp.inputs.records import read_json

@@ -25,13 +25,18 @@ import numpy as np
 
 from lsmdp.costs import Costs
 from lsmdp.errors import LsmdpError, SpecError
-from lsmdp.game import Run, Tally, next_mark, play
+from lsmdp.game import (
+    Run,
+    Tally,
+    next_mark,
+    play,
+)
 from lsmdp.model import LMDP
-from lsmdp.perron import solve
 from lsmdp.regret import Regret
 from lsmdp.regret.summary import LEADER_GAP
 from lsmdp.runs import Spec
 from lsmdp.runs.manifest import manifest
+from lsmdp.solvers import solve
 
 ROUND_WORK = 10_000  # a round on a small model takes about as long as a pass over this many moves
 

@@ -13,9 +13,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lsmdp.learners.names import titled
-from lsmdp.pages import assemble
-from lsmdp.pages.words import counted, figure, listed, yardsticks
 from lsmdp.regret.summary import LEADER_GAP
+from lsmdp.report.pages import assemble
+from lsmdp.report.pages.words import (
+    counted,
+    figure,
+    listed,
+    yardsticks,
+)
 from lsmdp.sweeps.growth import GENERIC, TOO_FEW
 
 SUBJECT = "ftl"  # what the headline is about, where it plays

@@ -30,7 +30,12 @@ from lsmdp.inputs.records import read_toml
 from lsmdp.learners import learner_by_name
 from lsmdp.model import LMDP
 from lsmdp.runs import Spec
-from lsmdp.sweeps.jobs import Job, digest_of, seeds, work_of
+from lsmdp.sweeps.jobs import (
+    Job,
+    digest_of,
+    seeds,
+    work_of,
+)
 
 MOST_REPLICATES = 100_000
 STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)

@@ -17,7 +17,7 @@
 docs/theory.md has the proofs, docs/paper.md the verdicts.
 """
 
-from lsmdp.theory import (  # the register is in the order of their imports
+from lsmdp.theory import (
     bellman,
     beyond,
     choice,

@@ -14,7 +14,13 @@ import numpy as np
 
 from lsmdp.arrays import Floats, Ints
 from lsmdp.chain import period
-from lsmdp.theory.certificate import Certificate, Reading, at_most, equal, left_out
+from lsmdp.theory.certificate import (
+    Certificate,
+    Reading,
+    at_most,
+    equal,
+    left_out,
+)
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import Trace
 

@@ -14,11 +14,29 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.learners import TrackTheLeader
-from lsmdp.theory.certificate import Certificate, Reading, at_most, left_out, times
+from lsmdp.theory.certificate import (
+    Certificate,
+    Reading,
+    at_most,
+    left_out,
+    times,
+)
 from lsmdp.theory.constants import Constants
-from lsmdp.theory.identities import any_regrets, excess_of, idealised, seat_errors
+from lsmdp.theory.identities import (
+    any_regrets,
+    excess_of,
+    idealised,
+    seat_errors,
+)
 from lsmdp.theory.lemmas import all_pairs, both_spans
-from lsmdp.theory.regrets import GONE, any_regret, bounded, excess_bound, round_errors, total_error
+from lsmdp.theory.regrets import (
+    GONE,
+    any_regret,
+    bounded,
+    excess_bound,
+    round_errors,
+    total_error,
+)
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import SeatTrace, Trace
 

@@ -38,7 +38,7 @@ from lsmdp.arrays import EPS, Floats
 from lsmdp.chain import stationary
 from lsmdp.errors import AssumptionError
 from lsmdp.model import LMDP
-from lsmdp.perron import solve
+from lsmdp.solvers import solve
 from lsmdp.theory.certificate import Certificate, Reading, at_most
 from lsmdp.theory.dense import respond
 from lsmdp.theory.rivals import log_entries

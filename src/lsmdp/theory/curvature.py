@@ -40,10 +40,21 @@ import numpy as np
 
 from lsmdp.arrays import Floats, running_sum
 from lsmdp.theory.beyond import UNKNOWN, after_each_round, posteriori_terms
-from lsmdp.theory.certificate import Certificate, Reading, at_most, left_out, times
+from lsmdp.theory.certificate import (
+    Certificate,
+    Reading,
+    at_most,
+    left_out,
+    times,
+)
 from lsmdp.theory.constants import Constants
 from lsmdp.theory.lemmas import all_pairs
-from lsmdp.theory.regrets import any_regret, bounded, curved_bound, total_error
+from lsmdp.theory.regrets import (
+    any_regret,
+    bounded,
+    curved_bound,
+    total_error,
+)
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import SeatTrace, Trace
 

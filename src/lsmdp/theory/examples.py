@@ -32,13 +32,18 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from lsmdp._core.sparse import flow
+from lsmdp._core.sparse_play import divergence
 from lsmdp.arrays import EPS, Floats, as_cost
-from lsmdp.kernels import flow
 from lsmdp.labels import in_rounds
 from lsmdp.model import LMDP
-from lsmdp.passes import divergence
-from lsmdp.perron import solve
-from lsmdp.theory.certificate import Certificate, Reading, at_most, equal
+from lsmdp.solvers import solve
+from lsmdp.theory.certificate import (
+    Certificate,
+    Reading,
+    at_most,
+    equal,
+)
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import GAP
 

@@ -31,7 +31,12 @@ from __future__ import annotations
 import numpy as np
 
 from lsmdp.arrays import Floats, running_sum
-from lsmdp.theory.certificate import Certificate, Reading, equal, left_out
+from lsmdp.theory.certificate import (
+    Certificate,
+    Reading,
+    equal,
+    left_out,
+)
 from lsmdp.theory.lemmas import no_laws
 from lsmdp.theory.regrets import GONE, any_regret, round_errors
 from lsmdp.theory.statement import statement

@@ -16,7 +16,15 @@ import numpy as np
 from scipy.signal import lfilter
 
 from lsmdp.arrays import Floats
-from lsmdp.theory.certificate import Certificate, Reading, at_most, cube, equal, left_out, times
+from lsmdp.theory.certificate import (
+    Certificate,
+    Reading,
+    at_most,
+    cube,
+    equal,
+    left_out,
+    times,
+)
 from lsmdp.theory.constants import Constants, mixing_time, sensitivity
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import ALL_ROUNDS, SeatTrace, Trace

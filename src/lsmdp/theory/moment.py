@@ -18,10 +18,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp.arrays import CSR, EPS, Floats, like
+from lsmdp.arrays import (
+    CSR,
+    EPS,
+    Floats,
+    like,
+)
 from lsmdp.convex import lagrangian_gradient
 from lsmdp.errors import ConvergenceError
-from lsmdp.learners.base import Lead
+from lsmdp.learners.protocol import Lead
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 from lsmdp.theory.dense import Response

@@ -6,12 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lsmdp import kernels
+from lsmdp._core import sparse
 from lsmdp.arrays import Floats
 from lsmdp.learners import Player, TrackTheLeader
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
-from lsmdp.theory.moment import Moment, divergence, law_of, row_sums_of
+from lsmdp.theory.moment import (
+    Moment,
+    divergence,
+    law_of,
+    row_sums_of,
+)
 from lsmdp.theory.rivals import log_tilt
 from lsmdp.theory.rows import Record, SeatRows
 
@@ -61,7 +66,7 @@ class Traced:
             log_ratio = log_tilt(unit.P, own.v)
             q = unit.P.data * np.exp(log_ratio)
             mu = law_of(own) if self.ideal else np.full(unit.n, np.nan)
-        r, lo, hi = kernels.residual(unit.P, moment.c, v, 1.0, unit.rounding)
+        r, lo, hi = sparse.residual(unit.P, moment.c, v, 1.0, unit.rounding)
         return chosen, Play(v, q, log_ratio, row_sums_of(unit.P, q * log_ratio), r, hi - lo, mu)
 
     def play(self, c_t: Floats, now: Moment, after: Moment) -> None:
@@ -106,8 +111,8 @@ class Traced:
         tracker = self.own
         if isinstance(tracker, TrackTheLeader):
             for _ in range(tracker.steps):
-                once = v + kernels.residual(after.lmdp.P, after.c, v, 1.0)[0]
-                twice = once + kernels.residual(after.lmdp.P, after.c, once, 1.0)[0]
+                once = v + sparse.residual(after.lmdp.P, after.c, v, 1.0)[0]
+                twice = once + sparse.residual(after.lmdp.P, after.c, once, 1.0)[0]
                 v = (once + twice) / 2 if tracker.averaged else once
                 widest = max(widest, float(np.ptp(once)), float(np.ptp(v)))
         return widest

@@ -29,7 +29,13 @@ from dataclasses import replace
 import numpy as np
 
 from lsmdp.arrays import Floats
-from lsmdp.theory.certificate import Certificate, Reading, at_most, cube, left_out
+from lsmdp.theory.certificate import (
+    Certificate,
+    Reading,
+    at_most,
+    cube,
+    left_out,
+)
 from lsmdp.theory.constants import Constants
 from lsmdp.theory.rivals import Rival
 from lsmdp.theory.statement import statement

@@ -20,7 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lsmdp import chain
-from lsmdp.arrays import CSR, Floats, as_cost, like, mean, row_sums
+from lsmdp.arrays import (
+    CSR,
+    Floats,
+    as_cost,
+    like,
+    mean,
+    row_sums,
+)
 from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy

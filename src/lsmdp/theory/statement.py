@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Literal
 
-from lsmdp.theory.certificate import Certificate, Kind, Reading, left_out
+from lsmdp.theory.certificate import (
+    Certificate,
+    Kind,
+    Reading,
+    left_out,
+)
 from lsmdp.theory.trace import SeatTrace, Trace
 
 Verdict = Literal["true", "false", "typo", "true against Q_{T+1}, false as stated", "an assumption", "new"]

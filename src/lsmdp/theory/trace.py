@@ -34,23 +34,38 @@ from typing import Any
 
 import numpy as np
 
-from lsmdp.arrays import EPS, Floats, Ints, as_cost
+from lsmdp.arrays import (
+    EPS,
+    Floats,
+    Ints,
+    as_cost,
+)
 from lsmdp.errors import ConvergenceError, CostError, SpecError
 from lsmdp.game import is_mark, start_law
+from lsmdp.game.player import can_idealise
 from lsmdp.labels import in_rounds
 from lsmdp.learners import LearnerLike, Player, players
-from lsmdp.learners.base import lead, passive_lead
+from lsmdp.learners.protocol import lead, passive_lead
 from lsmdp.model import LMDP
-from lsmdp.perron import solve
 from lsmdp.policy import Policy
 from lsmdp.regret import CostRange
-from lsmdp.seat import can_idealise
-from lsmdp.theory.constants import Constants, constants_for, constants_of_run, hitting_matrix
+from lsmdp.solvers import solve
+from lsmdp.theory.constants import (
+    Constants,
+    constants_for,
+    constants_of_run,
+    hitting_matrix,
+)
 from lsmdp.theory.dense import Response, respond
 from lsmdp.theory.moment import Claim, Moment, step
 from lsmdp.theory.player import Traced
 from lsmdp.theory.rivals import Again, Rival, meet
-from lsmdp.theory.rows import LeaderRows, Record, SeatRows, StepRows
+from lsmdp.theory.rows import (
+    LeaderRows,
+    Record,
+    SeatRows,
+    StepRows,
+)
 
 GAP = 1e-12  # of every leader; what rounding leaves of it is what the certificates allow for
 ALL_ROUNDS = 40  # states up to which dense quantities are computed in every round

@@ -18,7 +18,12 @@ from lsmdp.theory.beyond import posteriori_terms, sharp_terms
 from lsmdp.theory.certificate import Certificate, equal, left_out
 from lsmdp.theory.curvature import curved_terms
 from lsmdp.theory.statement import STATEMENTS
-from lsmdp.theory.trace import Look, SeatTrace, Trace, trace
+from lsmdp.theory.trace import (
+    Look,
+    SeatTrace,
+    Trace,
+    trace,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,122 @@
+"""Exponentials and logarithms of whole arrays, in loops that the compiler turns into vector instructions.
+
+A call of the library's exp for each state would be most of a pass over a P with few entries per row, and half of a
+round of a small game. With unit roundoff e = 2^-53:
+
+    e^x = 2^k e^s,  k the integer next to x / log 2, |s| <= log 2 / 2: Taylor to degree 13, remainder below 5e-18;
+    log x = k log 2 + log m,  1/sqrt 2 <= m < sqrt 2: with g = m - 1, q = g/(2 + g), log m = g - q (g - R) and
+    R = sum_{j>=1} 2 q^{2j} / (2j + 1), |q| < 0.172: nine terms, remainder below 3e-17.
+
+The polynomials are taken in two halves, of the even and the odd powers, so that neither waits for the other, and a
+product and a sum may be rounded as one. Both are within 2 ulp, which is what the enclosure of sparse.py leaves room
+for: it has 2e in place of e, that is 2 (3k + 2) e >= (3k + 2 + 4) e for an exponential of 3 ulp, and
+10 e log(1/s) >= 7 e log(1/s) for a logarithm of 2 ulp.
+
+A nan stays a nan in an exponential. A logarithm takes positive normal numbers only, and does not check.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lsmdp._core.compile import entry, inner
+
+LOG2_HIGH, LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # their sum is log 2; the first ends in 21 zero bits
+SHIFT = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, which is then in the last bits
+HALF_DOWN = np.uint64(0x3FE6A09E667F3BCD)  # the bits of 1/sqrt 2
+ONE, BIAS, MANTISSA = np.uint64(0x3FF0000000000000), np.uint64(1023), np.uint64(52)
+SERIES = 1e-2  # largest |y| for which five terms of the series of e^y - 1 - y are exact to the last digit
+TWO_52 = np.uint64(0x4330000000000000)  # the bits of 2^52; with an integer below 2^52 in its last bits, a float
+
+
+@entry()
+def extremes(x: Any) -> tuple[float, float]:
+    """min and max; a nan may show in neither."""
+    least, most = np.inf, -np.inf
+    for i in range(x.size):
+        least, most = min(least, x[i]), max(most, x[i])
+    return least, most
+
+
+@inner()
+def any_below(x: Any, least: float) -> bool:
+    """Whether an entry is smaller than that, or a nan."""
+    count = 0
+    for k in range(x.size):  # counted, not compared one after the other: many at a time
+        count += not x[k] >= least
+    return count > 0
+
+
+@entry(fastmath={"contract"})
+def exponentials(x: Any, out: Any) -> None:
+    """out = e^{-x} for 0 <= x <= 700."""
+    for i in range(x.size):
+        shifted = x[i] * -1.4426950408889634 + SHIFT
+        k = shifted - SHIFT
+        s = (-x[i] - k * LOG2_HIGH) - k * LOG2_LOW
+        t = s * s
+        even = 1 / 3628800 + t * (1 / 479001600)
+        even = 1 / 40320 + t * even
+        even = 1 / 720 + t * even
+        even = 1 / 24 + t * even
+        even = 1 / 2 + t * even
+        odd = 1 / 39916800 + t * (1 / 6227020800)
+        odd = 1 / 362880 + t * odd
+        odd = 1 / 5040 + t * odd
+        odd = 1 / 120 + t * odd
+        odd = 1 / 6 + t * odd
+        power = np.uint64((np.float64(shifted).view(np.uint64) + BIAS) << MANTISSA).view(np.float64)
+        out[i] = (1.0 + (s + t * (even + s * odd))) * power
+
+
+@entry(fastmath={"contract"})
+def logarithms(x: Any, out: Any) -> None:
+    """out = log x for positive normal numbers."""
+    for i in range(x.size):
+        bits = np.float64(x[i]).view(np.uint64)
+        exponent = (bits + (ONE - HALF_DOWN)) >> MANTISSA  # 1023 + the exponent of x / m
+        k = np.uint64(exponent | TWO_52).view(np.float64) - 4503599627371519.0  # 2^52 + 1023
+        g = np.uint64(bits + ONE - (exponent << MANTISSA)).view(np.float64) - 1.0
+        q = g / (2.0 + g)
+        z = q * q
+        t = z * z
+        even = 2 / 15 + t * (2 / 19)  # of z^0, z^2, ...
+        even = 2 / 11 + t * even
+        even = 2 / 7 + t * even
+        even = 2 / 3 + t * even
+        odd = 2 / 13 + t * (2 / 17)
+        odd = 2 / 9 + t * odd
+        odd = 2 / 5 + t * odd
+        out[i] = k * LOG2_HIGH + (g - (q * (g - z * (even + z * odd)) - k * LOG2_LOW))
+
+
+@inner()
+def near_excess(y: float) -> float:
+    """e^y - 1 - y for |y| <= SERIES."""
+    return y * y * (0.5 + y * (1 / 6 + y * (1 / 24 + y * (1 / 120 + y * (1 / 720)))))
+
+
+@inner()
+def excess(y: float) -> float:
+    """e^y - 1 - y."""
+    return near_excess(y) if abs(y) < SERIES else float(np.expm1(y) - y)
+
+
+@inner()
+def apart(a: float, b: float, c: float, d: float) -> float:
+    """(a - b) - (c - d), rounded about once: the rounding of a - b and of c - d is added again in the end."""
+    first, second = a - b, c - d
+    total = first - second
+    if not abs(total) < np.inf:
+        return float(total)
+    rest = _lost(a, b, first) - _lost(c, d, second)
+    return float(total + (_lost(first, second, total) + rest))
+
+
+@inner()
+def _lost(a: float, b: float, difference: float) -> float:
+    """What rounding took from a - b (Knuth's two-sum, exact)."""
+    other = a - difference
+    return (a - (difference + other)) + (other - b)

@@ -1,0 +1,445 @@
+"""Sparse state reduction: Gaussian elimination for Markov chains, without a single subtraction.
+
+Let A >= 0 be off-diagonal weights and e >= 0 a vector of killing rates, and let M be the matrix with
+M[x, y] = -A[x, y] for x != y and row sums e, that is M[x, x] = sum_{y != x} A[x, y] + e[x]. Grassmann, Taksar
+and Heyman (1985) observed that such a matrix can be factored from (A, e) alone: removing state k sends every
+path i -> k -> j straight from i to j,
+
+    A[i, j] += A[i, k] A[k, j] / s_k,    e[i] += A[i, k] e[k] / s_k,    s_k = sum_{j after k} A[k, j] + e[k],
+
+where the pivot s_k is a sum of what is left, not a difference of nearly equal numbers. All quantities stay
+non-negative and each is accurate to a few units in the last place per operation, however small the
+entries of A (Alfa, Xue and Ye, 2002). With the shares L[i, k] = A[i, k] / s_k and U[k, j] = A[k, j] / s_k at the time
+when k was removed, M = (I - L) S (I - U). Several problems share the factors:
+
+- the stationary law of a chain (e = 0):          mu M = 0, that is mu = mu L with the last state free;
+- the Poisson equation of policy evaluation:      M d = b with mu.b = 0 and d = 0 at the last state;
+- first passage and inverse iteration (e > 0):    M u = b; b >= 0 gives u >= 0, to full relative accuracy.
+
+A chain that is killed in one state p only, M = I - Q + 1_p 1_p', solves the first two as well with any p as the
+reference: multiplying M d = b by mu gives mu(p) d(p) = mu.b, so that mu.b = 0 makes d(p) = 0 and (I - Q) d = b; and
+y M = 1_p' is solved by y = mu / mu(p). So p can be where the chain lives, whatever the order of elimination.
+
+If A is symmetric then U is the transpose of L, and one array does for both.
+
+The removal goes block by block (ordering.py; Duff and Reid's multifrontal method, 1983): what is left of A among the
+states that a block touches is one dense array, with the killing rates as its last column, and all sums are of
+non-negative numbers in blocks as they are one by one. The products are not left to BLAS, whose threads would make the
+last bits depend on the machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from lsmdp._core import panels
+from lsmdp._core.compile import entry, inner
+from lsmdp._core.ordering import (
+    Blocks,
+    Indices,
+    Offsets,
+    Plan,
+    plan,
+)
+from lsmdp.arrays import Floats, frozen
+from lsmdp.errors import ConvergenceError
+
+__all__ = ["Elimination", "Plan", "eliminate", "pinned", "plan"]
+
+LEAST_PIVOT = 1e-100  # a probability below 1e-308 is lost; with such pivots no mass above 1e-198 depends on it
+PANEL = 32  # states of a block that are removed before the rest of it is updated,
+STRIP = 96  # so many columns at a time
+
+Shares = npt.NDArray[Any]  # of one float type or another
+
+
+@dataclass(frozen=True, eq=False)
+class Elimination:
+    """The factors of one chain, ready for solves."""
+
+    order: Indices
+    blocks: Blocks
+    lower: Shares  # L[i, k], laid out by k
+    upper: Shares  # U[k, j], laid out by k; the same array where A is symmetric
+    pivots: Floats
+    killed: bool
+    bases: Offsets  # where the panels of each block begin (panels.py); empty if the shares are kept one by one
+
+    def stationary(self) -> Floats:
+        """The stationary law mu of the chain (only where nothing is killed); a ConvergenceError where floats end."""
+        law = np.zeros(self.order.size)
+        law[-1] = 1.0
+        self._backward(self.lower, law, 1e150)
+        return self._law(law)
+
+    def visits(self, start: Floats) -> Floats:
+        """y with y M = start, up to a factor, as a law: how often each state is met from ``start`` until the end."""
+        y = start[self.order]
+        self._forward(self.upper, y)
+        with np.errstate(all="ignore"):  # what is beyond floats is told by _law
+            y /= self.pivots
+        self._backward(self.lower, y, 1e150)
+        return self._law(y)
+
+    def _law(self, law: Floats) -> Floats:
+        out = np.empty_like(law)
+        total = law.sum()
+        if not np.isfinite(total):
+            raise ConvergenceError("the stationary law is beyond float64: some states are left too rarely.")
+        out[self.order] = law / total
+        return out
+
+    def by_state(self) -> tuple[Offsets, npt.NDArray[np.uint32], Shares]:
+        """(starts, columns, lower): the shares of each removed state in a piece, with the later states they are of."""
+        starts, columns = np.zeros(self.order.size + 1, dtype=np.int64), np.empty(self.lower.size, dtype=np.uint32)
+        lower = np.empty_like(self.lower)
+        _spread(self.blocks, self.lower, starts, columns, lower)
+        return starts, columns, lower
+
+    def solve(self, b: Floats) -> Floats:
+        """u with M u = b. Without killing, the last state's equation is dropped and u is 0 there."""
+        u = b[self.order]
+        self._forward(self.lower, u)
+        with np.errstate(all="ignore"):  # or is infinite, which callers look for
+            u /= self.pivots
+        if not self.killed:
+            u[-1] = 0.0
+        self._backward(self.upper, u, np.inf)
+        out = np.empty_like(u)
+        out[self.order] = u
+        return out
+
+    def _forward(self, shares: Shares, b: Floats) -> None:
+        if self.bases.size:
+            panels.forward(self.blocks, self.bases, shares, b)
+        else:
+            _forward(self.blocks, shares, b)
+
+    def _backward(self, shares: Shares, x: Floats, largest: float) -> None:
+        if self.bases.size:
+            panels.backward(self.blocks, self.bases, shares, x, largest)
+        else:
+            _backward(self.blocks, shares, x, largest)
+
+
+def eliminate(
+    plan: Plan, weights: Floats, killing: Floats | None = None, *, symmetric: bool = False, single: bool = False
+) -> Elimination:
+    """Factor M for the weights (aligned with ``plan.P``; its diagonal is ignored) and the killing rates.
+
+    ``symmetric`` weights need one array of shares only. ``single`` is for many solves that need not be exact: in single
+    precision, and in panels.
+    """
+    blocks = plan.blocks
+    if blocks is None:
+        raise ConvergenceError("the elimination would fill in more entries than allowed; use another method.")
+    P, n = plan.P, plan.order.size
+    bases = panels.offsets(blocks) if single else np.empty(0, dtype=np.int64)
+    lower = np.empty(bases[-1], dtype=np.float32) if single else np.empty(plan.stored)
+    upper = lower if symmetric else np.empty_like(lower)
+    none = np.empty(0, dtype=np.float64 if single else np.float32)
+    shares = (none, none, lower, upper) if single else (lower, upper, none, none)
+    pivots = np.empty(n)
+    rates = frozen(np.zeros(n) if killing is None else killing)
+    places, done = np.empty(n, dtype=np.int32), np.empty(blocks.parent.size, dtype=np.int32)
+    work = (np.empty(plan.tallest * (plan.tallest + 1)), places, done, np.empty(plan.stack))
+    moves = (P.indptr, P.indices, frozen(weights))
+    given = (*moves, plan.order, plan.inverse, blocks, rates, *work, symmetric, *shares, bases, pivots)
+    stuck = _factor(*given)
+    if stuck >= 0:
+        state = int(plan.order[stuck])
+        raise ConvergenceError(f"state {state} cannot leave the states that were removed before it (underflow).")
+    return Elimination(plan.order, blocks, lower, upper, pivots, killing is not None, bases)
+
+
+def pinned(plan: Plan, weights: Floats, state: int, *, single: bool = False) -> tuple[Elimination, Floats]:
+    """The chain that ends in one state (at rate 1), and the stationary law of the one that goes on."""
+    end = np.zeros(plan.order.size)
+    end[state] = 1.0
+    factors = eliminate(plan, weights, end, single=single)
+    return factors, factors.visits(end)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# compiled loops
+
+
+@entry()
+def _factor(
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    order: Any,
+    inverse: Any,
+    blocks: Any,
+    killing: Any,
+    space: Any,
+    place: Any,
+    done: Any,
+    stack: Any,
+    symmetric: Any,
+    lower: Any,
+    upper: Any,
+    single_lower: Any,
+    single_upper: Any,
+    bases: Any,
+    pivots: Any,
+) -> Any:
+    """Block by block: gather what is left among its states, remove its own, keep the rest for the parent.
+
+    The shares go where there is room for them, in single precision as panels. With a signature for each precision, all
+    of this, which takes longer to compile than anything else, would be compiled twice. ``place`` is that of a state
+    within the present block; ``done`` are the blocks that wait on the stack.
+    """
+    first, starts, all_rows, parent = blocks.first, blocks.starts, blocks.rows, blocks.parent
+    n, waiting, top = order.size, 0, 0
+    for s in range(first.size - 1):
+        begin, end = first[s], first[s + 1]
+        rows = all_rows[starts[s] : starts[s + 1]]
+        width, height = end - begin, end - begin + rows.size
+        front = space[: height * (height + 1)].reshape((height, height + 1))
+        for i in range(height * (height + 1)):
+            space[i] = 0.0
+        for k in range(begin, end):
+            place[k] = k - begin
+        for i in range(rows.size):
+            place[rows[i]] = width + i
+        for k in range(begin, end):
+            x = order[k]
+            front[k - begin, height] = killing[x]
+            for p in range(indptr[x], indptr[x + 1]):
+                j = inverse[indices[p]]
+                if j >= begin:
+                    front[k - begin, place[j]] += weights[p]
+        for i in range(0 if symmetric else rows.size):  # what leads back here is among the rows that it touches
+            x = order[rows[i]]
+            for p in range(indptr[x], indptr[x + 1]):
+                j = inverse[indices[p]]
+                if begin <= j < end:
+                    front[width + i, j - begin] += weights[p]
+        while waiting > 0 and parent[done[waiting - 1]] == s:
+            waiting -= 1
+            c = done[waiting]
+            below = all_rows[starts[c] : starts[c + 1]]
+            top -= below.size * (below.size + 1)
+            for a in range(below.size):
+                i, row = place[below[a]], top + a * (below.size + 1)
+                for b in range(a if symmetric else 0, below.size):
+                    front[i, place[below[b]]] += stack[row + b]
+                front[i, height] += stack[row + below.size]
+        here = pivots[begin:end]
+        stuck = _remove(front, width, symmetric, here)
+        if stuck >= 0 and (stuck < width - 1 or end < n):
+            return begin + stuck
+        if parent[s] >= 0:
+            for i in range(width, height):
+                for j in range(width, height + 1):
+                    stack[top] = front[i, j]
+                    top += 1
+            done[waiting] = s
+            waiting += 1
+        if bases.size > 0:
+            panels.keep(front, width, bases[s], symmetric, here, single_lower, single_upper)
+        else:
+            _shares(front, width, symmetric, here, blocks.bases[s], lower, upper)
+    return -1
+
+
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
+def _remove(front: Any, width: Any, symmetric: Any, pivots: Any) -> Any:
+    """Remove the first ``width`` states; their columns become shares. The last stuck one (pivot 0), or -1.
+
+    Of a symmetric front, only what is right of the diagonal is kept up to date.
+    """
+    height = front.shape[0]
+    stuck = -1
+    for low in range(0, width, PANEL):
+        high = min(low + PANEL, width)
+        for k in range(low, high):
+            pivot = 0.0
+            for j in range(k + 1, height + 1):
+                pivot += front[k, j]
+            pivots[k] = pivot
+            if pivot == 0.0:
+                stuck = k
+                if k < width - 1:
+                    return stuck
+                continue
+            for i in range(k + 1, height):
+                front[i, k] = (front[k, i] if symmetric else front[i, k]) / pivot
+            for i in range(k + 1, high if symmetric else height):
+                share, begin, end = front[i, k], i if symmetric else k + 1, height + 1 if i < high else high
+                for j in range(begin, end):
+                    front[i, j] += share * front[k, j]
+        if high < height:
+            _pass_on(front, low, high, symmetric)
+    return stuck
+
+
+@inner(fastmath={"contract"})
+def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
+    """Add the paths through the states low .. high - 1 to all later ones; in strips that stay in the fastest cache."""
+    height = front.shape[0]
+    for left in range(high, height + 1, STRIP):
+        right = min(left + STRIP, height + 1)
+        last = min(right, height) if symmetric else height  # rows that reach right of the diagonal in this strip
+        for i in range(high, last, 2):
+            k = low
+            while k + 4 <= high and i + 1 < last:  # two rows and four states at a time
+                one, two = front[i, left:right], front[i + 1, left:right]
+                a, b, c, d = front[i, k], front[i, k + 1], front[i, k + 2], front[i, k + 3]
+                e, f, g, h = front[i + 1, k], front[i + 1, k + 1], front[i + 1, k + 2], front[i + 1, k + 3]
+                p, q = front[k, left:right], front[k + 1, left:right]
+                r, s = front[k + 2, left:right], front[k + 3, left:right]
+                for j in range(right - left):
+                    one[j] += (a * p[j] + b * q[j]) + (c * r[j] + d * s[j])
+                    two[j] += (e * p[j] + f * q[j]) + (g * r[j] + h * s[j])
+                k += 4
+            for x in range(i, min(i + 2, last)):
+                one = front[x, left:right]
+                for y in range(k, high):
+                    a, p = front[x, y], front[y, left:right]
+                    for j in range(right - left):
+                        one[j] += a * p[j]
+
+
+@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
+def _shares(front: Any, width: Any, symmetric: Any, pivots: Any, at: Any, lower: Any, upper: Any) -> None:
+    """The shares of one block: its triangle, then its rectangle."""
+    height, rectangle = front.shape[0], at + width * (width - 1) // 2
+    for k in range(width):
+        for i in range(k + 1, width):
+            lower[at] = front[i, k]
+            if not symmetric:
+                upper[at] = front[k, i] / pivots[k]
+            at += 1
+        for i in range(width, height):
+            lower[rectangle] = front[i, k]
+            if not symmetric:
+                upper[rectangle] = front[k, i] / pivots[k]
+            rectangle += 1
+
+
+@entry()
+def _spread(blocks: Any, shares: Any, out_starts: Any, columns: Any, lower: Any) -> None:
+    first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
+    at = 0
+    for s in range(first.size - 1):
+        begin, end, triangle = first[s], first[s + 1], bases[s]
+        width = end - begin
+        rectangle = triangle + width * (width - 1) // 2
+        for k in range(begin, end):
+            for i in range(k + 1, end):
+                columns[at], lower[at] = i, shares[triangle]
+                triangle += 1
+                at += 1
+            for p in range(starts[s], starts[s + 1]):
+                columns[at], lower[at] = rows[p], shares[rectangle]
+                rectangle += 1
+                at += 1
+            out_starts[k + 1] = at
+
+
+@inner()
+def _tallest(starts: Any) -> Any:
+    """Rows of a rectangle, at most."""
+    most = np.int64(0)
+    for s in range(starts.size - 1):
+        most = max(most, starts[s + 1] - starts[s])
+    return most
+
+
+@entry(fastmath={"contract"})
+def _forward(blocks: Any, shares: Any, b: Any) -> None:
+    """b <- (I - L)^{-1} b in place, in the order of elimination: each removed state hands its load on."""
+    first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
+    load = np.empty(_tallest(starts))
+    one, four = np.uint64(1), np.uint64(4)  # unsigned: no check for indices from the end
+    for s in range(first.size - 1):
+        begin, end, row = np.uint64(first[s]), np.uint64(first[s + 1]), np.uint64(starts[s])
+        tall, at = np.uint64(starts[s + 1]) - row, np.uint64(bases[s])
+        for state in range(begin, end):
+            for i in range(state + one, end):
+                b[i] += shares[at] * b[state]
+                at += one
+        if tall == 0:
+            continue
+        for i in range(tall):
+            load[i] = 0.0
+        k = begin
+        while k + four <= end:
+            b0, b1, b2, b3 = b[k], b[k + one], b[k + one + one], b[k + one + one + one]
+            at1, at2 = at + tall, at + tall + tall
+            at3 = at2 + tall
+            for i in range(tall):
+                load[i] += (shares[at + i] * b0 + shares[at1 + i] * b1) + (shares[at2 + i] * b2 + shares[at3 + i] * b3)
+            at = at3 + tall
+            k += four
+        while k < end:
+            b0 = b[k]
+            for i in range(tall):
+                load[i] += shares[at + i] * b0
+            at += tall
+            k += one
+        for i in range(tall):
+            b[rows[row + i]] += load[i]
+
+
+@entry(fastmath={"contract", "reassoc"})
+def _backward(blocks: Any, shares: Any, x: Any, largest: Any) -> None:
+    """x <- (I - U)^{-1} x in place: each removed state takes the mean of those it led to.
+
+    All of x is scaled down whenever an entry exceeds ``largest``.
+    """
+    first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
+    reached = np.empty(_tallest(starts))
+    one, four = np.uint64(1), np.uint64(4)
+    for s in range(first.size - 2, -1, -1):
+        begin, end, row = np.uint64(first[s]), np.uint64(first[s + 1]), np.uint64(starts[s])
+        width, tall = end - begin, np.uint64(starts[s + 1]) - row
+        for i in range(tall):
+            reached[i] = x[rows[row + i]]
+        corner = np.uint64(bases[s]) + width * (width - one) // np.uint64(2)
+        at, k = corner, begin
+        while k + four <= end:
+            at1, at2 = at + tall, at + tall + tall
+            at3 = at2 + tall
+            x0, x1, x2, x3 = 0.0, 0.0, 0.0, 0.0
+            for i in range(tall):
+                x0 += shares[at + i] * reached[i]
+                x1 += shares[at1 + i] * reached[i]
+                x2 += shares[at2 + i] * reached[i]
+                x3 += shares[at3 + i] * reached[i]
+            x[k] += x0
+            x[k + one] += x1
+            x[k + one + one] += x2
+            x[k + one + one + one] += x3
+            at = at3 + tall
+            k += four
+        while k < end:
+            x0 = 0.0
+            for i in range(tall):
+                x0 += shares[at + i] * reached[i]
+            x[k] += x0
+            at += tall
+            k += one
+        at = corner
+        for back in range(one, width):
+            k = end - one - back
+            at -= back
+            value = 0.0
+            for i in range(back):
+                value += shares[at + i] * x[k + one + i]
+            x[k] += value
+        if largest < np.inf:
+            high = 0.0
+            for i in range(begin, end):
+                high = max(high, x[i])
+            if high > largest:
+                for i in range(x.size):
+                    x[i] /= largest

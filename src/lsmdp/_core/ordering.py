@@ -1,0 +1,485 @@
+"""In which order a sparse chain is eliminated, and what that will cost, before any number is computed.
+
+The order comes from nested dissection (George, 1973): a level of a breadth-first search cuts the graph in two, its
+states are removed last, and the halves are treated alike. The fill is then counted along the elimination tree (the
+parent of k is the first state after k that its removal connects to k), so that a caller can decline: low on roads
+and grids, hopeless on random graphs.
+
+**Blocks.** Neighbours in the tree whose columns of the factor have the same pattern are eliminated together, as one
+dense block: the inner loops of factor.py then run over contiguous numbers and read one index for a whole row.
+Blocks that differ a little are merged as well, at the price of a few stored zeros (Ashcraft and Grimes, 1989).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from lsmdp._core.compile import entry, inner
+from lsmdp.arrays import CSR, like, read_only
+
+Indices = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+GATHERING = 20.0  # products that it takes to gather a number and to keep it
+MEMORY_SHARE = 0.25
+BYTES = 16  # of an entry in two factors, at least: the zeros of merged blocks and the workspace come on top
+LEAF = 12  # parts of at most this many states are not cut again
+RUN = 256  # states whose rows are sorted by length: their numbers are bytes
+SMALL = 16  # states of a subtree that make one block, whatever zeros that costs: less than to go from block to block
+MERGED = ((4, 0.5), (8, 0.3), (48, 0.1), (1 << 30, 0.05))  # blocks this wide may hold this share of zeros
+
+
+class Blocks(NamedTuple):
+    """The dense blocks of a factor, in elimination order: children before parents.
+
+    Block s removes the states first[s] .. first[s + 1] - 1 and touches, besides these, the later states
+    rows[starts[s]:starts[s + 1]], in ascending order. Its numbers are kept at bases[s] .. bases[s + 1] - 1 of one long
+    array: the triangle among the removed states, row by row, then a rectangle of one row per removed state.
+    """
+
+    first: Indices
+    starts: Offsets
+    rows: npt.NDArray[np.uint32]
+    bases: Offsets
+    parent: Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """An order of elimination for one sparsity pattern, and the fill that it causes.
+
+    ``entries`` counts the strictly upper factor. It is None where counting stopped at the limit: then the pattern
+    cannot be eliminated here. ``flops`` counts the multiply-adds.
+    """
+
+    P: CSR
+    order: Indices  # order[i] = the state that is removed i-th; the last one is the reference
+    entries: int | None
+    flops: float
+    blocks: Blocks | None
+    stack: int  # numbers that wait to be added to a parent, at most
+
+    @property
+    def last(self) -> int:
+        """The reference state, which is never removed."""
+        return int(self.order[-1])
+
+    @cached_property
+    def stored(self) -> int:
+        """Numbers that one factor takes, the zeros of merged blocks included."""
+        return 0 if self.blocks is None else int(self.blocks.bases[-1])
+
+    @cached_property
+    def work(self) -> float:
+        """What a factorisation costs, in products with an entry of P; to gather and keep a number takes time too."""
+        return GATHERING * self.stored + self.flops / 2
+
+    @cached_property
+    def step(self) -> float:
+        """What a step with a factor costs, in the same unit: two triangles, a product, several passes over states."""
+        return float(self.stored + 2.5 * self.P.data.size)
+
+    @cached_property
+    def tallest(self) -> int:
+        """States that a block removes or touches, at most."""
+        return 0 if self.blocks is None else int((np.diff(self.blocks.first) + np.diff(self.blocks.starts)).max())
+
+    @property
+    def workspace(self) -> int:
+        """Bytes held besides the factors while they are made: blocks at work, the chain's weights, and its states."""
+        if self.blocks is None:
+            return 0
+        return 8 * (self.stack + self.tallest * (self.tallest + 1) + int(self.P.data.size) + 3 * self.order.size)
+
+    @property
+    def bytes(self) -> int:
+        """What two factors take while they are made."""
+        return BYTES * self.stored + self.workspace
+
+    @property
+    def inverse(self) -> Indices:
+        """inverse[x] = when state x is removed."""
+        return _inverse(self.order)
+
+    @cached_property
+    def turn(self) -> npt.NDArray[np.uint8]:
+        """In which turn the states of each RUN are best taken: short rows come first.
+
+        A loop over these rows hardly ever has to guess how long the next one is.
+        """
+        lengths, ends = np.diff(self.P.indptr)[self.order], range(RUN, self.order.size, RUN)
+        turns = [run.argsort(kind="stable").astype(np.uint8) for run in np.split(lengths, ends)]
+        return np.asarray(read_only(np.concatenate(turns)))
+
+    def with_last(self, state: int) -> Plan:
+        """The same order, but with ``state`` as the reference."""
+        if state == self.last:
+            return self
+        order = np.append(self.order[self.order != state], np.int32(state))
+        return _analyse(self.P, _symmetric_pattern(self.P), order, limit=np.iinfo(np.int64).max)
+
+
+def room() -> int:
+    """Bytes that factors may take: a quarter of the memory of this machine, or of 16 GB where it does not say."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        memory = 16 << 30
+    return int(MEMORY_SHARE * memory)
+
+
+def plan(P: CSR, limit: int | None = None) -> Plan:
+    """Find a good order of elimination for the pattern of P and count its fill, up to ``limit`` entries.
+
+    Without a limit: as many as two factors and the room to make them can have in :func:`room`. What would take more
+    is counted, but never begun.
+    """
+    symmetric = _symmetric_pattern(P)
+    order = _dissected(symmetric)
+    found = _analyse(P, symmetric, order, room() // BYTES if limit is None else limit)
+    fits = limit is not None or found.bytes <= room()
+    return found if fits else Plan(P, order, None, found.flops, None, 0)
+
+
+def _inverse(order: Indices) -> Indices:
+    inverse = np.empty_like(order)
+    inverse[order] = np.arange(order.size, dtype=np.int32)
+    return inverse
+
+
+def _symmetric_pattern(P: CSR) -> CSR:
+    ones = like(P, np.ones(P.nnz, dtype=np.int8))
+    both = sparse.csr_array(ones + ones.T)
+    both.sort_indices()
+    return both
+
+
+def _dissected(symmetric: CSR) -> Indices:
+    n = int(symmetric.shape[0])
+    order, work, todo = (np.empty(size, dtype=np.int32) for size in (n, (5, n + 1), 4 * n + 4))
+    _dissect(symmetric.indptr, symmetric.indices, LEAF, order, work, todo)
+    return order
+
+
+def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:
+    pattern, n = (symmetric.indptr, symmetric.indices), order.size
+    parent, seen, counts = np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.int32)
+    entries = _count_fill(*pattern, order, _inverse(order), limit, parent, seen, counts)
+    flops = float(np.square(counts.astype(np.float64)).sum())
+    if entries > limit:
+        return Plan(P, order, None, flops, None, 0)
+    after = _postorder(parent)
+    order, counts = order[after], counts[after]
+    tree = np.full_like(parent, -1)
+    inner = parent[after] >= 0
+    tree[inner] = _inverse(after)[parent[after][inner]]
+    first = _merged(tree, counts)
+    blocks, stack = _blocks(pattern, order, first, tree, counts)
+    return Plan(P, order, int(entries), flops, blocks, stack)
+
+
+def _merged(tree: Indices, counts: Indices) -> Indices:
+    """Where blocks begin, and the end: small subtrees, equal patterns, and what may join its parent."""
+    alike = (tree[:-1] == np.arange(1, tree.size)) & (counts[:-1] == counts[1:] + 1)
+    joins = np.concatenate(([False], alike, [False]))
+    _join(tree, SMALL, np.ones_like(tree), joins)
+    starts = np.flatnonzero(~joins).astype(np.int32)
+    first = np.empty_like(starts)
+    return first[_merge(tree, counts, starts, np.array(MERGED), first) :]
+
+
+def _blocks(
+    pattern: tuple[Indices, Indices], order: Indices, first: Indices, tree: Indices, counts: Indices
+) -> tuple[Blocks, int]:
+    """The blocks, and the numbers on the stack at most. A block has the rows of its last state, whatever was merged."""
+    total, widths, heights = first.size - 1, np.diff(first).astype(np.int64), counts[first[1:] - 1].astype(np.int64)
+    starts = np.concatenate(([0], np.cumsum(heights)))
+    bases = np.concatenate(([0], np.cumsum(widths * (widths - 1) // 2 + widths * heights)))
+    above, numbers = tree[first[1:] - 1], np.repeat(np.arange(total, dtype=np.int32), widths)
+    parent = np.where(above >= 0, numbers[above], np.int32(-1))
+    rows, seen, waiting = (np.empty(size, dtype=np.int32) for size in (starts[-1], order.size, total))
+    seen[:] = -1
+    _block_rows(*pattern, order, _inverse(order), first, starts, parent, rows, seen, waiting)
+    ascending = sparse.csr_array((np.empty(rows.size, dtype=np.int8), rows, starts), shape=(total, order.size))
+    ascending.sort_indices()
+    kept = heights * (heights + 1)
+    taken = np.bincount(parent[parent >= 0], kept[parent >= 0], minlength=total)
+    stack = int(np.cumsum(kept - taken).max())
+    return Blocks(first, starts, ascending.indices.astype(np.uint32), bases, parent), stack
+
+
+# --------------------------------------------------------------------------------------------------------------
+# compiled loops
+
+
+@inner()
+def _bfs(indptr: Any, indices: Any, part: Any, mark: Any, root: Any, queue: Any, level: Any) -> Any:
+    """Breadth-first search from root inside its part; fills queue and level; returns how many were reached."""
+    here = part[root]
+    head, tail = 0, 1
+    queue[0] = root
+    level[root] = 0
+    part[root] = mark
+    while head < tail:
+        x = queue[head]
+        head += 1
+        for p in range(indptr[x], indptr[x + 1]):
+            y = indices[p]
+            if part[y] == here:
+                part[y] = mark
+                level[y] = level[x] + 1
+                queue[tail] = y
+                tail += 1
+    return tail
+
+
+@entry()
+def _dissect(indptr: Any, indices: Any, leaf: int, order: Any, work: Any, todo: Any) -> None:
+    """Nested dissection: an order in which separators come after what they separate.
+
+    ``work`` and ``todo``, a stack of pairs (low, high), are written over.
+    """
+    n = order.size
+    part, level, queue, spare, sizes = work[0], work[1], work[2], work[3], work[4]
+    for i in range(n):
+        order[i], part[i], level[i] = i, 0, 0
+    todo[0], todo[1], depth = 0, n, 2
+    fresh = np.int64(1)  # not a literal, for which all that takes it would be compiled twice
+    while depth > 0:
+        depth -= 2
+        low, high = todo[depth], todo[depth + 1]
+        size = high - low
+        if size <= leaf:
+            continue
+        reached = _bfs(indptr, indices, part, fresh, order[low], queue, level)
+        fresh += 1
+        if reached < size:  # several components: the reached one first, then the others
+            others = 0
+            for i in range(low, high):
+                if part[order[i]] != fresh - 1:
+                    spare[others] = order[i]
+                    others += 1
+            for i in range(reached):
+                order[low + i] = queue[i]
+            for i in range(others):
+                order[low + reached + i] = spare[i]
+            todo[depth], todo[depth + 1] = low, low + reached
+            todo[depth + 2], todo[depth + 3] = low + reached, high
+            depth += 4
+            continue
+        _bfs(indptr, indices, part, fresh, queue[reached - 1], queue, level)  # from a far end
+        fresh += 1
+        cut = _thin_level(queue, level, size, sizes)
+        left, right, middle = _split(indptr, indices, part, fresh - 1, queue, level, size, cut, order, low, spare)
+        if middle == 0:
+            continue
+        for i in range(low, low + left):
+            part[order[i]] = fresh
+        for i in range(low + left, low + left + right):
+            part[order[i]] = fresh + 1
+        for i in range(low + left + right, high):
+            part[order[i]] = -1
+        fresh += 2
+        todo[depth], todo[depth + 1] = low, low + left
+        todo[depth + 2], todo[depth + 3] = low + left, low + left + right
+        depth += 4
+
+
+@inner()
+def _thin_level(queue: Any, level: Any, size: Any, sizes: Any) -> Any:
+    """The thinnest level that leaves a third on either side, or else the one that holds the median; -1 if too few."""
+    levels = level[queue[size - 1]] + 1
+    if levels < 3:
+        return -1
+    for k in range(levels):
+        sizes[k] = 0
+    for i in range(size):
+        sizes[level[queue[i]]] += 1
+    before, best, cut = 0, size + 1, -1
+    for k in range(levels - 1):
+        rest = size - sizes[k]
+        if k > 0 and 3 * before >= rest and 3 * (rest - before) >= rest and sizes[k] < best:
+            best, cut = sizes[k], k
+        before += sizes[k]
+    before = 0
+    for k in range(levels):
+        before += sizes[k]
+        if cut < 0 and 2 * before >= size:
+            cut = min(max(k, 1), levels - 2)
+    return cut
+
+
+@inner()
+def _split(
+    indptr: Any,
+    indices: Any,
+    part: Any,
+    mark: Any,
+    queue: Any,
+    level: Any,
+    size: Any,
+    cut: Any,
+    order: Any,
+    low: Any,
+    spare: Any,
+) -> Any:
+    """Write one side, the other side and the separator to order[low:]; only states that touch beyond separate."""
+    left, right, middle = 0, 0, 0
+    for i in range(size):
+        x = queue[i]
+        touches = False
+        if level[x] == cut:
+            for p in range(indptr[x], indptr[x + 1]):
+                y = indices[p]
+                if part[y] == mark and level[y] == cut + 1:
+                    touches = True
+        if cut < 0 or level[x] < cut or (level[x] == cut and not touches):
+            order[low + left] = x
+            left += 1
+        elif touches:
+            middle += 1
+            spare[size - middle] = x
+        else:
+            spare[right] = x
+            right += 1
+    for i in range(right):
+        order[low + left + i] = spare[i]
+    for i in range(middle):
+        order[low + left + right + i] = spare[size - 1 - i]
+    return left, right, middle
+
+
+@entry()
+def _count_fill(
+    indptr: Any, indices: Any, order: Any, inverse: Any, limit: int, parent: Any, seen: Any, counts: Any
+) -> Any:
+    """Elimination tree, entries a column of the factor, and their sum (or more than limit)."""
+    total = np.int64(0)
+    for i in range(order.size):
+        seen[i] = i
+        for p in range(indptr[order[i]], indptr[order[i] + 1]):
+            k = inverse[indices[p]]
+            while k < i and seen[k] != i:
+                if parent[k] < 0:
+                    parent[k] = i
+                counts[k] += 1
+                total += 1
+                seen[k] = i
+                k = parent[k]
+        if total > limit:
+            break
+    return total
+
+
+@entry()
+def _postorder(parent: Any) -> Any:
+    """The tree with children before parents and every subtree in one piece; roots in their order."""
+    n = parent.size
+    child = np.full(n, -1, dtype=np.int32)  # first child, and the next child of the same parent
+    sibling = np.full(n, -1, dtype=np.int32)
+    for k in range(n - 1, -1, -1):
+        if parent[k] >= 0:
+            sibling[k] = child[parent[k]]
+            child[parent[k]] = k
+    out = np.empty(n, dtype=np.int32)
+    stack = np.empty(n, dtype=np.int32)
+    done = 0
+    for root in range(n):
+        if parent[root] >= 0:
+            continue
+        stack[0], depth = root, 1
+        while depth > 0:
+            k = stack[depth - 1]
+            below = child[k]
+            if below >= 0:
+                child[k] = sibling[below]
+                stack[depth] = below
+                depth += 1
+            else:
+                out[done] = k
+                done += 1
+                depth -= 1
+    return out
+
+
+@entry()
+def _join(parent: Any, small: Any, size: Any, joins: Any) -> None:
+    """Let the states of a small subtree be one block; joins[k]: k is in one block with k - 1, size: ones."""
+    for k in range(parent.size):
+        if parent[k] >= 0:
+            size[parent[k]] += size[k]
+    for k in range(parent.size):
+        if size[k] <= small and (parent[k] < 0 or size[parent[k]] > small):
+            begin = k + 1 - size[k]
+            for i in range(begin, k + 2):
+                joins[i] = begin < i <= k
+
+
+@entry()
+def _merge(parent: Any, counts: Any, starts: Any, merged: Any, out: Any) -> Any:
+    """From the last block down, a block joins its parent if it may; out[at:] is where blocks begin, for this at."""
+    at = starts.size - 1
+    out[at] = starts[at]
+    zeros, width, height = 0.0, 0, 0  # of the block at out[at]
+    for s in range(starts.size - 2, -1, -1):
+        begin, end = starts[s], starts[s + 1]
+        own = end - begin
+        tall, empty = own + counts[end - 1], 0.0
+        for k in range(begin, end):
+            empty += begin + tall - 1 - k - counts[k]
+        if width > 0 and parent[end - 1] == end:
+            joint = own + width
+            more = zeros + empty + float(own) * (height - (tall - own))
+            size = float(joint) * (own + height) - joint * (joint - 1.0) / 2
+            fits = False
+            for i in range(merged.shape[0]):
+                fits = fits or (joint <= merged[i, 0] and more <= merged[i, 1] * size)
+            if fits:
+                zeros, width, height = more, joint, own + height
+                out[at] = begin
+                continue
+        at -= 1
+        out[at] = begin
+        zeros, width, height = empty, own, tall
+    return at
+
+
+@entry()
+def _block_rows(
+    indptr: Any,
+    indices: Any,
+    order: Any,
+    inverse: Any,
+    first: Any,
+    starts: Any,
+    parent: Any,
+    rows: Any,
+    seen: Any,
+    waiting: Any,
+) -> None:
+    """The later states that each block touches, in any order: by its own moves, or because a child does."""
+    depth = 0  # blocks that wait for their parents
+    for s in range(first.size - 1):
+        at, end = starts[s], first[s + 1]
+        for k in range(first[s], end):
+            for p in range(indptr[order[k]], indptr[order[k] + 1]):
+                j = inverse[indices[p]]
+                if j >= end and seen[j] != s:
+                    seen[j], rows[at] = s, j
+                    at += 1
+        while depth > 0 and parent[waiting[depth - 1]] == s:
+            depth -= 1
+            for p in range(starts[waiting[depth]], starts[waiting[depth] + 1]):
+                j = rows[p]
+                if j >= end and seen[j] != s:
+                    seen[j], rows[at] = s, j
+                    at += 1
+        if parent[s] >= 0:
+            waiting[depth] = s
+            depth += 1

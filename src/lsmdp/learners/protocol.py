@@ -1,0 +1,172 @@
+"""The protocol of a learner, and what the leaders share.
+
+A learner is a small frozen object; what it knows is its *state*, arrays and numbers that carry only what the next round
+needs, so that a checkpoint is the state. It begins with ``learner.init(lmdp)``. In round t (1-based),
+
+    policy = learner.policy(lmdp, state)             # chosen before c_t is seen
+    state  = learner.observe(lmdp, state, c_t)       # c_t is revealed
+
+Neither changes its arguments; the same state gives the same policy. These three methods are all that a learner needs
+(:class:`LearnerLike`); what else it may have, and what is assumed of one that does not, is in player.py.
+
+A state is best a NamedTuple. A dataclass, a dict with words for keys, a tuple, a list, an array, a number, or None for
+a learner without a memory will do as well: ``pack`` makes named arrays of each, and ``unpack`` the same state again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from lsmdp.arrays import Floats
+from lsmdp.errors import SpecError
+from lsmdp.forms import (
+    COUNT,
+    Form,
+    Past,
+    anything,
+    require,
+    vector,
+)
+from lsmdp.model import LMDP
+from lsmdp.policy import Policy
+from lsmdp.solvers import NOWHERE, Followed
+from lsmdp.solvers.warm.plan import follow
+
+State = Any  # arrays and numbers, in a type of each learner's own
+NOTHING_KNOWN = Past()
+
+
+class Report(NamedTuple):
+    """Bounds on the optimal average cost for the cost that a policy was chosen for (nan: none), and the steps spent."""
+
+    lo: float = float("nan")
+    hi: float = float("nan")
+    steps: int = 0
+
+
+class LearnerLike(Protocol):
+    """Chooses a policy each round before the cost of that round is seen: all that a learner of your own needs."""
+
+    def init(self, lmdp: LMDP) -> State:
+        """The state before round 1."""
+
+    def policy(self, lmdp: LMDP, state: State) -> Policy:
+        """The policy of the coming round."""
+
+    def observe(self, lmdp: LMDP, state: State, c_t: Floats) -> State:
+        """The state after this round's cost was revealed."""
+
+
+class Learner(LearnerLike, Protocol):
+    """What every learner of lsmdp has besides: a name, and a report."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it; the same as on the command line, with its options."""
+
+    def report(self, before: State, after: State) -> Report:
+        """What is known of the policy that was played between these two states."""
+
+
+# A leader: the v that solves some cost, its bounds in units of the cost, and where the solver begins next time.
+Lead = Followed
+
+
+def lead(lmdp: LMDP, c: Floats, state: State, tol: float) -> Lead:
+    """The optimum for the cost c, certified within tol, from the leader that is in this state on."""
+    return follow(lmdp, c, tol, state.v, state.anchor, state.age, state.spent, state.recent)
+
+
+def passive_lead(lmdp: LMDP) -> Lead:
+    """The optimum for the zero cost: do nothing, pay nothing."""
+    return Lead(np.zeros(lmdp.n), 0.0 - lmdp.rounding, lmdp.rounding, 0, NOWHERE, 0, 0.0, 0.0)
+
+
+def pack(state: State) -> dict[str, Any]:
+    """A state as named arrays, ready for ``numpy.savez``."""
+    return {name: _array(name, value) for name, value in _parts(state).items()}
+
+
+def unpack(like: State, arrays: Mapping[str, Any], past: Past = NOTHING_KNOWN) -> State:
+    """The state of the same type and model as ``like`` that was packed into these arrays.
+
+    A type that has a method ``forms(past)``, as all of lsmdp have, says with it what the arrays must be (forms.py).
+    """
+    forms, names = like.forms(past) if hasattr(like, "forms") else {}, list(_parts(like))
+    if missing := [name for name in names if name not in arrays]:
+        raise SpecError(f'the array "{missing[0]}" is missing')
+    require(arrays, forms)
+    values = {name: _plain(arrays[name]) for name in names}
+    if "hi" in forms and not values["lo"] <= values["hi"]:
+        raise SpecError(f"the bounds are {values['lo']} and {values['hi']}, the wrong way round")
+    if _is_record(like):
+        return type(like)(**values)
+    if isinstance(like, dict):
+        return values
+    if isinstance(like, tuple | list):
+        return type(like)(values.values())
+    return values.get(WHOLE)
+
+
+WHOLE = "state"  # the name of a state that has no parts
+
+
+def _parts(state: State) -> dict[str, Any]:
+    """What a state is made of, by name."""
+    if is_dataclass(state) and not isinstance(state, type):
+        return {part.name: getattr(state, part.name) for part in fields(state) if part.init}
+    if _is_record(state):
+        return dict(zip(state._fields, state, strict=True))
+    if isinstance(state, dict):
+        strange = next((key for key in state if not isinstance(key, str)), None)
+        if strange is not None:
+            raise SpecError(f"a state has the key {strange!r}. The keys of a state that is a dict are words.")
+        return state
+    if isinstance(state, tuple | list):
+        return {str(k): part for k, part in enumerate(state)}
+    return {} if state is None else {WHOLE: state}
+
+
+def _is_record(state: State) -> bool:
+    """Whether it is a dataclass or a NamedTuple: a type that is made from its parts by name."""
+    return (is_dataclass(state) and not isinstance(state, type)) or (
+        isinstance(state, tuple) and hasattr(state, "_fields")
+    )
+
+
+def _array(name: str, value: Any) -> Any:
+    """A part of a state as an array of plain values."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        array = np.array(None)
+    if array.dtype.hasobject:
+        raise SpecError(
+            f'its field "{name}" is no array and no number. A state that can be saved is made of arrays and numbers, '
+            "best in a NamedTuple."
+        )
+    return array
+
+
+def lead_forms(like: State) -> dict[str, Form]:
+    """What the fields of a leader must be. The inverse only says where to go next: nothing is believed of it."""
+    return {
+        "v": vector(like.v.size),
+        "lo": Form(),
+        "hi": Form(),
+        "steps": COUNT,
+        "anchor": Form(((0,), (like.v.size,))),
+        "age": COUNT,
+        "spent": Form(low=0.0),
+        "recent": Form(low=0.0),
+        "inverse": anything(like.inverse.shape),
+        "debt": COUNT,
+    }
+
+
+def _plain(array: Any) -> Any:
+    return array.item() if array.ndim == 0 else array

@@ -1,0 +1,107 @@
+"""``solve``: run a method, then judge what it returns by the certificate alone."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from lsmdp._core import sparse
+from lsmdp.arrays import (
+    Floats,
+    as_cost,
+    as_value,
+    read_only,
+)
+from lsmdp.errors import ConvergenceError, CostError, SpecError
+from lsmdp.model import LMDP
+from lsmdp.solution import Solution
+from lsmdp.solvers.auto import Auto
+from lsmdp.solvers.problem import Method, Problem
+
+LARGEST = 1e300  # of costs, temperatures and their ratio
+USEFUL = 10.0  # a start is, if its gap is at most this many times that of v = 0 (and the unit of the control cost)
+MODEST = 100.0  # a start that spans no more than this, in units of the temperature, does no harm whatever it is
+
+
+def solve(
+    lmdp: LMDP,
+    c: Any,
+    *,
+    tol: float = 1e-10,
+    solver: Method | None = None,
+    start: Solution | Any = None,
+    throw: bool = True,
+) -> Solution:
+    """The optimal average cost of ``lmdp`` under the cost c, with bounds at most ``tol`` apart.
+
+    c is one number per state, in their order or by name (a dict, a pandas Series: labels.py). ``start`` is a value
+    function or an earlier :class:`Solution` to begin from. Where no certificate of width ``tol``
+    is found, a :class:`ConvergenceError` carries the best solution so far; with ``throw=False`` it is returned, and
+    its ``certified`` is False. P must be irreducible (an AssumptionError names the states that are cut off); a
+    periodic P is fine here.
+    """
+    if not 0.0 < tol < float("inf"):
+        raise SpecError(f"tol is {tol}. It is the width of the bounds on the average cost and must be positive.")
+    began = time.perf_counter()
+    c = as_cost(c, lmdp.names)
+    T = lmdp.temperature
+    _require_range(float(np.abs(c).max()), T)
+    lmdp.require_irreducible()
+    method = Auto() if solver is None else solver
+    # a tenth of the tolerance is kept for the change of units
+    problem = Problem(lmdp, read_only(c / T))
+    attempt = method.run(problem, _start(start, problem), 0.9 * tol / T)
+    v = read_only(T * attempt.v - T * attempt.v.min())
+    r, lo, hi = sparse.residual(lmdp.P, c, v, T, lmdp.slack(c))
+    certified = hi - lo <= tol
+    solution = Solution(
+        lmdp=lmdp,
+        c=c,
+        v=v,
+        bounds=(lo, hi),
+        certified=certified,
+        status=_status(hi - lo, tol, (hi - lo) - float(np.ptp(r))),
+        solver=attempt.how or method.name,
+        iterations=attempt.steps,
+        seconds=time.perf_counter() - began,
+        story=attempt.story or (f"{method.name}: {attempt.steps} steps to a gap of {attempt.gap * T:.2g}.",),
+    )
+    if throw and not certified:
+        raise ConvergenceError(f"{solution.status} (solver: {solution.solver})", solution)
+    return solution
+
+
+def _start(start: Solution | Any, problem: Problem) -> Floats:
+    """Where to begin: v / T of what the user has, unless it proves much less than v = 0, whose gap is span(c)."""
+    cold = np.zeros(problem.n)
+    if start is None:
+        return cold
+    v = start.v if isinstance(start, Solution) else as_value(start, problem.lmdp.names)
+    if v.size != problem.n:
+        raise SpecError(f"start has {v.size} values, but the model has {problem.n} states.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        warm = np.asarray((v - v.min()) / problem.lmdp.temperature)
+    if warm.max() <= MODEST:
+        return warm
+    _, lo, hi = problem.residual(warm)
+    return warm if hi - lo <= USEFUL * (1.0 + float(np.ptp(problem.c))) else cold
+
+
+def _require_range(size: float, T: float) -> None:
+    if max(size, T, size / T) > LARGEST:
+        raise CostError(
+            f"the costs reach {size:.3g} at the temperature {T:.3g}. Neither of them nor their ratio may exceed "
+            f"{LARGEST:.0e}, since v adds up many of them. Use other units."
+        )
+
+
+def _status(gap: float, tol: float, rounding: float) -> str:
+    if gap <= tol:
+        return f"certified: the average cost and the policy are optimal within {gap:.2g} (asked: {tol:.2g})"
+    limit = f"; rounding in double precision makes up {rounding:.2g} of it" if rounding > tol / 2 else ""
+    return (
+        f"not certified: the bounds on the average cost stayed {gap:.2g} apart (asked: {tol:.2g}){limit}. "
+        "Ask for a wider tol, or start from the solution of a similar problem"
+    )

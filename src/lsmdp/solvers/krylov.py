@@ -1,0 +1,86 @@
+"""Newton's method with GMRES: for graphs that neither mix fast nor can be eliminated.
+
+Each system needs only products with Q. A few slow modes (nearly decomposable, nearly periodic chains) are outlying
+eigenvalues, which a Krylov space removes one dimension each, where the power method would take 1/(1 - |m|) steps for
+them. The singular Poisson equation is solved as (I - Q + 1 w^T) d = r: multiplying by mu shows w.d = mu.r, so that d
+solves the equation whatever law w is taken; the present guess of mu keeps it well conditioned.
+
+The solves are inexact: the certificate, not the solver, decides when to stop. BLAS is held to one thread meanwhile: the
+vectors of a basis are too short to share out (on two busy cores it took ten times as long), and the bits of a
+solution would depend on the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lsmdp.arrays import CSR, Floats, like
+from lsmdp.solvers.newton import newton
+from lsmdp.solvers.problem import Attempt, Problem
+
+ACCURACY = 1e-9  # relative, in the Euclidean norm: what a slow mode contributes to the residual is small
+CYCLES = 8
+BASIS = 50  # vectors that GMRES keeps
+
+
+def product_work(problem: Problem) -> float:
+    """What a product costs, with its place in the basis, in products with an entry of P."""
+    return float(problem.P.nnz + BASIS * problem.n)
+
+
+@dataclass(frozen=True)
+class Krylov:
+    """Policy iteration with GMRES."""
+
+    max_steps: int = 60
+    max_products: int = 1_000_000
+    name = "krylov"
+
+    def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
+        """Iterate from v."""
+        from threadpoolctl import threadpool_limits
+
+        gmres = _Gmres(problem.P, self.max_products)
+        with threadpool_limits(1, user_api="blas"):
+            attempt = newton(problem, v, tol, gmres, self.max_steps)
+        products = self.max_products - gmres.left
+        return replace(attempt, work=products * product_work(problem) / problem.P.nnz)
+
+
+@dataclass
+class _Gmres:
+    P: CSR
+    left: int  # products that may still be taken
+
+    def poisson(self, weights: Floats, r: Floats) -> Floats | None:
+        Q = like(self.P, weights)
+        law = np.full(r.size, 1.0 / r.size)
+        for _ in range(4):
+            law = law @ Q
+        spread = r - r.mean()  # the accuracy of GMRES is relative: to this, not to lambda
+        return self._gmres(lambda d: d - Q @ d + law @ d, spread)
+
+    def euler(self, weights: Floats, r: Floats, eps: float) -> Floats | None:
+        Q = like(self.P, weights)
+        return self._gmres(lambda d: (1.0 + eps) * d - Q @ d, r)
+
+    def _gmres(self, product: Callable[[Floats], Floats], b: Floats) -> Floats | None:
+        from scipy.sparse.linalg import LinearOperator, gmres
+
+        restart = BASIS if b.size <= 200_000 else 12  # the basis is restart vectors of n numbers
+        cycles = min(CYCLES, self.left // restart)
+        if cycles <= 0:  # a cycle takes a product or two more than its basis
+            return None
+
+        def counted(d: Floats) -> Floats:
+            self.left -= 1
+            return product(d)
+
+        operator = LinearOperator((b.size, b.size), matvec=counted, dtype=np.float64)
+        _, exponent = np.frexp(np.abs(b).max())  # norms are roots of sums of squares, which end at 1e154; b may not
+        d, _ = gmres(operator, np.ldexp(b, -exponent), rtol=ACCURACY, restart=restart, maxiter=cycles)
+        with np.errstate(over="ignore"):  # infinite, which callers look for
+            return np.asarray(np.ldexp(d, exponent))

@@ -1,0 +1,143 @@
+"""Policy iteration with a time step: Newton's method on v + lambda = Bv, made global.
+
+With Q = Q_v and r = Bv - v, Howard's policy iteration solves the Poisson equation (I - Q) d = r - mu.r and sets
+v <- v + d. It is Newton's method: quadratic near the solution. Far from it two things go wrong in floating point,
+and each has its cure.
+
+1. *Wells.* Where Q leaves a region once in 10^100 steps, d is of that size and all local information is lost. Cure: a
+   time step. ((1 + eps) I - Q) d = r - const is one implicit Euler step of length 1/eps for dv/dt = Bv - v - lambda;
+   with eps = gap / REACH it satisfies span(d) <= REACH and is policy iteration for all but the deepest wells. As the
+   gap closes, eps vanishes with it, and the convergence is superlinear again.
+
+2. *Overshoot.* B is concave, so that a long step leaves cliffs in v that later steps wear down only slowly. But the
+   solution obeys, for every possible move, v(x) - v(y) <= c(x) - lambda - log P(x,y) (take y for sure), hence the same
+   with any proven lower bound in place of lambda. One run of Dijkstra's algorithm lowers v to the largest function that
+   obeys all of these. Afterwards r >= lambda_low + log p_min: the overshoot is gone.
+
+The linear systems are solved by whoever is asked to: sparse state reduction (direct.py), LAPACK (dense.py) or GMRES
+(krylov.py), behind the two functions of :class:`Evaluator`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from lsmdp._core import sparse
+from lsmdp._core.compile import entry
+from lsmdp.arrays import (
+    CSR,
+    EPS,
+    Floats,
+    frozen,
+)
+from lsmdp.solvers.problem import Attempt, Problem, exhausted
+
+REACH = 1e6  # longest step in v that keeps ten digits of what is local
+NEAR = 0.1  # below this gap, pure policy iteration is tried first
+CLOSE = 1e-6  # three steps that stay below this gap, but leave
+STALLED = 0.9  # this much of the best one
+HALTING = 0.5  # and this much of the one before, mean that rounding has the last word
+FAR = 1.0  # a step longer than this may overshoot
+
+
+class Evaluator(Protocol):
+    """Solves the two linear systems of policy iteration for the kernel with these weights (aligned with P)."""
+
+    def poisson(self, weights: Floats, r: Floats) -> Floats | None:
+        """d with (I - Q) d = r - mu.r, up to a constant; None where that is out of reach."""
+
+    def euler(self, weights: Floats, r: Floats, eps: float) -> Floats | None:
+        """d with ((1 + eps) I - Q) d = r, up to a constant; None where that is out of reach."""
+
+
+def newton(problem: Problem, v: Floats, tol: float, evaluator: Evaluator, max_steps: int) -> Attempt:
+    """Iterate until gap <= tol, until rounding stops the progress, or max_steps."""
+    r, lo, hi = problem.residual(v)
+    best = Attempt(v, lo, hi, 0)
+    lambda_low, stalled = lo, 0
+    reach = max(REACH, tol / EPS, float(np.ptp(problem.c)))  # what is local has no more digits than these leave
+    for step in range(1, max_steps + 1):
+        if best.gap <= tol or stalled == 3:
+            break
+        before = hi - lo
+        d = _direction(problem, v, r, before, evaluator, reach)
+        if d is None:
+            break
+        v = v + d
+        v -= v.min()
+        if np.ptp(d) > FAR:
+            PT, log_P = problem.reversed_moves
+            v = lower_to_paths(PT, log_P, problem.c, lambda_low, v)
+        v, r, lo, hi = problem.smoothed(v)
+        lambda_low = max(lambda_low, lo)
+        stalled = stalled + 1 if max(STALLED * best.gap, HALTING * before) < hi - lo < CLOSE else 0
+        best = Attempt(v, lo, hi, step) if hi - lo < best.gap else Attempt(best.v, best.lo, best.hi, step)
+        if exhausted(r, lo, hi, tol):
+            break
+    return best
+
+
+def _direction(problem: Problem, v: Floats, r: Floats, gap: float, evaluator: Evaluator, reach: float) -> Floats | None:
+    weights = sparse.policy_weights(problem.P, v)
+    if gap <= NEAR:
+        d = evaluator.poisson(weights, r)
+        if d is not None and np.isfinite(d).all() and np.ptp(d) <= reach:
+            return d
+    d = evaluator.euler(weights, r - (r.min() + r.max()) / 2, gap / reach)
+    return d if d is not None and np.isfinite(d).all() else None
+
+
+def lower_to_paths(PT: CSR, log_P: Floats, c: Floats, lambda_low: float, v: Floats) -> Floats:
+    """The largest function below v with f(x) <= f(y) + max(0, c(x) - lambda_low - log P(x,y)) for every move.
+
+    ``PT`` is the transpose of P as CSR and ``log_P`` the logarithms of its entries. One run of Dijkstra's algorithm.
+    """
+    out = v.copy()
+    indptr, indices, _ = sparse.rows(PT)
+    work = np.zeros((2, v.size), dtype=np.int64)
+    moves = (frozen(indptr), frozen(indices), frozen(log_P))
+    _lower_to_paths(*moves, frozen(c), lambda_low, np.argsort(v), out, work)
+    return out
+
+
+@entry()
+def _lower_to_paths(
+    indptr: Any, indices: Any, log_P: Any, c: Any, lambda_low: float, ascending: Any, v: Any, work: Any
+) -> None:
+    """Settle states in ascending order of value: those never lowered from the sorted list, the others from a heap."""
+    heap, spot, size, at = work[0], work[1], 0, 0  # heap[spot[x] - 1] = x; 0: never lowered, -1: settled
+    while True:
+        while at < v.size and spot[ascending[at]] != 0:
+            at += 1
+        if at < v.size and (size == 0 or v[ascending[at]] <= v[heap[0]]):
+            y = ascending[at]
+        elif size > 0:
+            y, size, i = heap[0], size - 1, 0
+            x, below = heap[size], 1
+            while below < size:  # the last one sinks from the top
+                if below + 1 < size and v[heap[below + 1]] < v[heap[below]]:
+                    below += 1
+                if v[heap[below]] >= v[x]:
+                    break
+                heap[i], spot[heap[below]] = heap[below], i + 1
+                i, below = below, 2 * below + 1
+            heap[i], spot[x] = x, i + 1
+        else:
+            break
+        spot[y] = -1
+        for p in range(indptr[y], indptr[y + 1]):
+            x = np.int64(indices[p])
+            through = v[y] + max(0.0, c[x] - lambda_low - log_P[p])
+            if through < v[x]:
+                v[x] = through
+                if spot[x] == 0:
+                    size += 1
+                    spot[x] = size
+                i = spot[x] - 1
+                while i > 0 and v[heap[(i - 1) >> 1]] > through:  # it rises
+                    heap[i] = heap[(i - 1) >> 1]
+                    spot[heap[i]] = i + 1
+                    i = (i - 1) >> 1
+                heap[i], spot[x] = x, i + 1

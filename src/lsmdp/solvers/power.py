@@ -1,0 +1,168 @@
+"""Power steps: z <- G P z, one fused pass over P each.
+
+The extremes of the ratios (G P z)(x) / z(x) are e^{-lambda} from above and below, so that each step knows its own gap
+without a single logarithm. z = e^{-v} is held relative to a base: P itself while v spans at most a few
+hundred, otherwise the policy coordinates of a base v_0, where A = diag(e^{-r_0}) Q_{v_0} and z = 1 at the base. When z
+has drifted over 120 decades, the base is moved; nothing underflows.
+
+Where ten steps do not halve the gap, pairs of steps are averaged, z <- (A z + A A z)/2: an eigenvalue m of A (relative
+to the largest) then acts as (m + m^2)/2, which is 0 at m = -1 and below 1 in modulus at every other root of unity, so
+that periodic and nearly periodic chains converge as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lsmdp._core import sparse
+from lsmdp._core.compile import entry, inner
+from lsmdp.arrays import Floats
+from lsmdp.solvers.problem import Attempt, Problem, exhausted
+
+PLAIN_SPAN = 150.0  # up to this span of v and of c, z = e^{-v} itself is a safe representation (65 decades)
+BASES = 2000  # a walk that needs more of them than this is going nowhere
+BLOCK = 10  # power steps between two looks at the contraction
+SMALLEST = 1e-120  # power steps stop at an entry of z below this; two steps lose at most 130 decades
+
+
+class Walk(NamedTuple):
+    """How a run of power steps went: its last gap, and the contraction per step that was seen last (1: none)."""
+
+    steps: int
+    gap: float
+    rate: float
+    averaging: bool
+
+
+@dataclass(frozen=True)
+class Power:
+    """The power method, in coordinates that cannot underflow."""
+
+    max_steps: int = 100_000
+    name = "power"
+
+    def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
+        """Iterate until the ratios agree within tol, or max_steps."""
+        _, lo, hi = problem.residual(v)
+        best = Attempt(v, lo, hi, 0)
+        walk = Walk(0, best.gap, 1.0, False)
+        steps, target = 0, tol
+        for _ in range(BASES):
+            if best.gap <= tol or steps >= self.max_steps:
+                break
+            v, walk = _walk(problem, v, target, self.max_steps - steps, walk.averaging)
+            steps += walk.steps
+            r, lo, hi = problem.residual(v)
+            if hi - lo < best.gap:
+                best = Attempt(v, lo, hi, steps)
+            elif target < tol / 8:
+                break  # the ratios agree, but rounding keeps the certificate wider than tol
+            if exhausted(r, lo, hi, tol):
+                break
+            if walk.gap <= target:
+                target /= 2
+        return Attempt(best.v, best.lo, best.hi, steps, walk.rate, work=float(steps))
+
+
+def _walk(problem: Problem, v: Floats, target: float, max_steps: int, averaging: bool) -> tuple[Floats, Walk]:
+    """Steps on one base until the target, the end of the budget, or the need for a new base."""
+    base, arrays, g, z = _coordinates(problem, v)
+    if g is None:  # the residual itself spans hundreds: take a Bellman step
+        r, _, _ = problem.residual(v)
+        v = v + r
+        return v - v.min(), Walk(1, float(np.ptp(r)), 1.0, averaging)
+    walk = power_walk(arrays, g, z, target, max_steps, averaging)
+    v = base - np.log(z)
+    return v - v.min(), walk
+
+
+def _coordinates(problem: Problem, v: Floats) -> tuple[Floats, sparse.Arrays, Floats | None, Floats]:
+    """(base, A, g, z) with v = base - log z and G P = diag(g) A in the coordinates of the base, up to a factor."""
+    indptr, indices, data = sparse.rows(problem.P)
+    if np.ptp(v) <= PLAIN_SPAN and np.ptp(problem.c) <= PLAIN_SPAN:
+        return np.zeros_like(v), (indptr, indices, data), np.exp(problem.c.min() - problem.c), np.exp(v.min() - v)
+    r, _, _ = problem.residual(v)
+    if np.ptp(r) > PLAIN_SPAN:
+        return v, (indptr, indices, data), None, v
+    weights = sparse.policy_weights(problem.P, v)
+    weights.flags.writeable = False
+    return v, (indptr, indices, weights), np.exp(r.min() - r), np.ones_like(v)
+
+
+def power_walk(arrays: sparse.Arrays, g: Floats, z: Floats, target: float, max_steps: int, averaging: bool) -> Walk:
+    """z <- g * (A z) in place, scaled, until the ratios agree within ``target`` or an entry of z is very small.
+
+    After ``BLOCK`` steps that have not halved the gap, or from the start with ``averaging``, pairs of steps are
+    averaged: z <- (A z + A A z) / 2.
+    """
+    spare, second = np.empty_like(z), np.empty_like(z)
+    return Walk(*_power_walk(*arrays, g, z, spare, second, target, max_steps, averaging, BLOCK, SMALLEST))
+
+
+@inner()
+def _power_step(
+    indptr: Any, indices: Any, data: Any, g: Any, z: Any, scale: float, out: Any
+) -> tuple[float, float, float]:
+    lo, hi, smallest = np.inf, 0.0, np.inf
+    for x in range(z.size):
+        s = 0.0
+        for p in range(indptr[x], indptr[x + 1]):
+            s += data[p] * z[indices[p]]
+        s *= g[x]
+        ratio = s / z[x]
+        lo = min(lo, ratio)
+        hi = max(hi, ratio)
+        s *= scale
+        out[x] = s
+        smallest = min(smallest, s)
+    return lo, hi, smallest
+
+
+@entry()
+def _power_walk(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    g: Any,
+    z: Any,
+    out: Any,
+    second: Any,
+    target: float,
+    max_steps: int,
+    averaging: bool,
+    block: int,
+    smallest_allowed: float,
+) -> tuple[int, float, float, bool]:
+    scale, rate, gap = 1.0, 1.0, np.inf
+    gap_before = np.inf
+    steps, since = 0, 0
+    while steps < max_steps:
+        lo, hi, smallest = _power_step(indptr, indices, data, g, z, scale, out)
+        steps += 1
+        since += 1
+        gap, scale = np.log(hi / lo), 1.0 / np.sqrt(lo * hi)
+        if averaging and gap > target and steps < max_steps:
+            _power_step(indptr, indices, data, g, out, scale, second)
+            steps += 1
+            since += 1
+            smallest = np.inf
+            for x in range(z.size):
+                out[x] = (out[x] + second[x]) / 2
+                smallest = min(smallest, out[x])
+        largest = 0.0
+        for x in range(z.size):
+            largest = max(largest, out[x])
+        for x in range(z.size):
+            z[x] = out[x] / largest
+        smallest /= largest
+        if gap <= target or smallest < smallest_allowed:
+            break
+        if since >= block:
+            if gap_before < np.inf:
+                rate = (gap / gap_before) ** (1.0 / since)
+                averaging = averaging or gap > gap_before / 2
+            gap_before, since = gap, 0
+    return steps, gap, rate, averaging
