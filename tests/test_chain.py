@@ -274,7 +274,7 @@ def test_stationary_law_of_stiff_chains(seed: int) -> None:
     rng = np.random.default_rng(seed)
     P = stiff(int(rng.integers(3, 9)), int(rng.integers(0, 30)), rng)
     exact = exact_stationary(P)
-    for law in (chain.stationary(P), laws._dense(P), laws._reduced(laws.elimination.plan(P))):
+    for law in (chain.stationary(P), laws._dense(P), laws._reduced(laws.factor.plan(P))):
         assert worst_ratio(law, exact) < 1e-13
 
 
@@ -320,14 +320,14 @@ def test_sparse_routes_agree_with_dense_reduction(spread: float) -> None:
     n = 2000
     P = stiff(n, 300, np.random.default_rng(5), spread)
     exact = laws._dense(P)
-    reduced = laws._reduced(laws.elimination.plan(P))
+    reduced = laws._reduced(laws.factor.plan(P))
     assert np.abs(reduced / exact - 1).max() < 1e-11
     assert np.abs(chain.stationary(P) / exact - 1).max() < 1e-10
 
 
 def test_power_steps_find_the_law_of_a_graph_that_mixes(monkeypatch: pytest.MonkeyPatch) -> None:
     P = stiff(1500, 15_000, np.random.default_rng(6), -2.0)
-    plan = laws.elimination.plan(P)
+    plan = laws.factor.plan(P)
     assert plan.flops > laws.QUICK_FLOPS
     law = chain.stationary(P)
     monkeypatch.setattr(laws, "_iterated", lambda *_: None)
@@ -374,7 +374,7 @@ def test_the_reference_state_follows_the_chain(reverse: bool) -> None:
     if reverse:
         P = as_kernel(P[::-1][:, ::-1])
     exact = exact_stationary(drift_with_jumps(25, 1e-12))[:4:-1]  # the far left does not matter
-    for law in (chain.stationary(P), laws._reduced(laws.elimination.plan(P))):
+    for law in (chain.stationary(P), laws._reduced(laws.factor.plan(P))):
         assert worst_ratio((law if reverse else law[::-1])[:20], exact) < 1e-13
 
 

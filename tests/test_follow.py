@@ -31,6 +31,7 @@ from lsmdp import (
     ring,
     solve,
 )
+from lsmdp._core import chord as core_chord
 from lsmdp._core import ordering
 from lsmdp._core.factor import eliminate
 from lsmdp.game import Table
@@ -164,7 +165,7 @@ def lifetime(steps: Callable[[int], float], price: float, most: int = 10_000) ->
     """Rounds that a factor serves if round k takes so many steps."""
     wear = (0, 0.0, 0.0)
     for k in range(1, most):
-        wear = chord.aged(*wear, round(steps(k)), price)
+        wear = core_chord.aged(*wear, round(steps(k)), price)
         if wear == chord.NEW:
             return k
     return most

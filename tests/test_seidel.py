@@ -14,6 +14,7 @@ from lsmdp import (
     solve,
 )
 from lsmdp._core import sparse
+from lsmdp._core import sweeps as core_sweeps
 from lsmdp.arrays import frozen
 from lsmdp.policy import kept_flow
 from lsmdp.solvers import Rounds
@@ -108,7 +109,7 @@ def test_rounds_at_once_have_the_bits_of_rounds_one_by_one(name: str) -> None:
 
 @njit
 def prepare(diagonal, c, v, w, s, logs, low, u, r, gain, pull, x):  # type: ignore[no-untyped-def]
-    return sweeps._prepare(diagonal, c, v, w, s, logs, 0.7, low, u, r, gain, pull, x)
+    return core_sweeps._prepare(diagonal, c, v, w, s, logs, 0.7, low, u, r, gain, pull, x)
 
 
 def test_it_does_not_matter_whether_the_new_v_takes_the_place_of_the_old() -> None:
@@ -133,7 +134,7 @@ def test_it_does_not_matter_whether_the_new_v_takes_the_place_of_the_old() -> No
 
 def test_a_sweep_ends_where_its_states_have_little_left() -> None:
     """Windows of states that are far from done are gone through; the first that is not ends the sweep, soon after."""
-    n = 8 * sweeps.WINDOW
+    n = 8 * core_sweeps.WINDOW
     lmdp = random_graph(n)
     _, single = sweeps._kept(lmdp)
     r = np.random.default_rng(5).uniform(-1, 1, n).astype(np.float32)
@@ -141,13 +142,13 @@ def test_a_sweep_ends_where_its_states_have_little_left() -> None:
 
     def sweep(x: np.ndarray, enough: float) -> int:
         given = single[:3], r, np.float32(r.mean()), gain, pull, x, e
-        return int(sweeps._sweep(*given[0], *given[1:], True, False, enough)[0])
+        return int(core_sweeps._sweep(*given[0], *given[1:], True, False, enough)[0])
 
     x = r.copy()
     assert sweep(x, 0.0) == n
     before = x.copy()
     moved = sweep(x, np.inf)
-    assert n // sweeps.WINDOWS < moved <= n // sweeps.WINDOWS + sweeps.CHUNK
+    assert n // core_sweeps.WINDOWS < moved <= n // core_sweeps.WINDOWS + core_sweeps.CHUNK
     np.testing.assert_array_equal(x[moved:], before[moved:])
     assert np.all(x[:moved] != before[:moved])
 
@@ -174,7 +175,7 @@ def test_slow_chains_are_given_up_early_and_predicted_to_take_long() -> None:
 
 def test_a_steep_v_is_left_to_others() -> None:
     lmdp = random_graph(500, 5)
-    for span in (1.5 * sweeps.SPAN, 2 * sparse.FLAT):
+    for span in (1.5 * core_sweeps.SPAN, 2 * sparse.FLAT):
         v = np.linspace(0, span, lmdp.n)
         swept = sweeps.sweep(lmdp, np.zeros(lmdp.n), TOL, v, 30)
         assert not swept.certified

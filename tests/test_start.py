@@ -71,15 +71,15 @@ print(json.dumps([usual, signatures["lsmdp._core.explog.extremes"]]))
 """
 USED = {
     "lsmdp._core.chains.strong_classes",
-    "lsmdp._core.ordering._dissect",
+    "lsmdp._core.chord._rounds",
     "lsmdp._core.factor._factor",
+    "lsmdp._core.full._lead_all",
+    "lsmdp._core.ordering._dissect",
+    "lsmdp._core.paths._lower_to_paths",
     "lsmdp._core.sparse._residual",
     "lsmdp._core.sparse_play._divergence",
-    "lsmdp.solvers.warm.chord._rounds",
-    "lsmdp.solvers.newton._lower_to_paths",
-    "lsmdp.solvers.warm.sweeps._rounds",
-    "lsmdp._core.full._lead_all",
     "lsmdp._core.sparse_steps._first",
+    "lsmdp._core.sweeps._rounds",
 }
 
 

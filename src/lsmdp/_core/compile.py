@@ -1,11 +1,16 @@
-"""How loops are compiled: those that Python calls, and those that only compiled loops call."""
+"""How loops are compiled: those that Python calls, and those that only compiled loops call.
+
+Compiled loops are kept on disk, beside the sources or where NUMBA_CACHE_DIR says, so that only the first call waits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from numba import njit
+from numba.core import event
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 
@@ -23,3 +28,23 @@ def inner(**options: Any) -> Callable[[Loop], Loop]:
     The way in would be compiled with it, and optimised again with everything that calls it.
     """
     return entry(no_cpython_wrapper=True, **options)
+
+
+@contextmanager
+def watched(begins: Callable[[str], None], ends: Callable[[str], None] = lambda _: None) -> Iterator[None]:
+    """Meanwhile, both are called with the name of each loop that is compiled, as its compilation begins and ends."""
+
+    class Watch(event.Listener):
+        def on_start(self, one: Any) -> None:
+            begins(_name(one))
+
+        def on_end(self, one: Any) -> None:
+            ends(_name(one))
+
+    with event.install_listener("numba:compile", Watch()):
+        yield
+
+
+def _name(compiling: Any) -> str:
+    loop = compiling.data["dispatcher"].py_func
+    return f"{loop.__module__.removeprefix('lsmdp.')}.{loop.__name__}"

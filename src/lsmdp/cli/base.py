@@ -100,23 +100,20 @@ def _telling_when_compiling() -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from numba.core import event
+    from lsmdp._core.compile import watched
 
-    class Compiling(event.Listener):
-        began: float | None = None
-        said = False
+    began: float | None = None
+    said = False
 
-        def on_start(self, _: Any) -> None:
-            now = time.monotonic()
-            self.began = self.began or now
-            if now > self.began + 1.0 and not self.said:
-                self.said = True
-                typer.echo(COMPILING, err=True)
+    def tell(_: str) -> None:
+        nonlocal began, said
+        now = time.monotonic()
+        began = began or now
+        if now > began + 1.0 and not said:
+            said = True
+            typer.echo(COMPILING, err=True)
 
-        def on_end(self, _: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Compiling()):
+    with watched(tell):
         yield
 
 

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lsmdp._core.full import given
+from lsmdp._core.means import (
+    discounted_means,
+    window_means,
+)
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.forms import Form, Past
@@ -120,33 +123,3 @@ class WindowLeader(LeaderBase):
 def every_round(means: Floats, tolerance: float, memory: Callable[[], dict[str, Any]]) -> Aims:
     """A solve after each round, always to the same gap."""
     return Aims(np.arange(len(means)), means, np.full(len(means), tolerance), memory)
-
-
-@njit(cache=True, error_model="numpy")
-def discounted_means(mean: Any, costs: Any, beta: float) -> Any:
-    """c~ <- beta c~ + (1 - beta) c for each row of costs."""
-    rounds, n = costs.shape
-    means = np.empty((rounds, n))
-    for t in range(rounds):
-        before = mean if t == 0 else means[t - 1]
-        for x in range(n):
-            means[t, x] = beta * before[x] + (1.0 - beta) * costs[t, x]
-    return means
-
-
-@njit(cache=True, error_model="numpy")
-def window_means(ring: Any, costs: Any, t: int) -> Any:
-    """The mean of the ring after each row of costs has taken the place of its oldest; t rounds were before.
-
-    It is summed anew each round: what is added and taken away again would leave rounding errors behind.
-    """
-    width, n = ring.shape
-    means = np.zeros((costs.shape[0], n))
-    for k in range(costs.shape[0]):
-        ring[(t + k) % width] = costs[k]
-        for i in range(width):
-            for x in range(n):
-                means[k, x] += ring[i, x]
-        for x in range(n):
-            means[k, x] /= min(t + k + 1, width)
-    return means

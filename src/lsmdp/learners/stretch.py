@@ -7,12 +7,14 @@ that is small enough (full.py) the stretch is one call of compiled code, and ``o
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lsmdp._core.full import UNKNOWN, given
+from lsmdp._core.means import (
+    _running_means,
+)
 from lsmdp.arrays import Floats, Ints
 from lsmdp.learners.protocol import State
 
@@ -55,17 +57,3 @@ def running_sum(c_sum: Floats, costs: Floats) -> Floats:
     total = c_sum.copy()
     _running_means(given(c_sum), given(costs), 0, 0.0, total, np.empty((0, c_sum.size)))
     return total
-
-
-@njit(cache=True, error_model="numpy")
-def _running_means(c_sum: Any, costs: Any, t: int, kappa: float, total: Any, means: Any) -> None:
-    """The total after the last round, and as many means as there is room for."""
-    for k in range(costs.shape[0]):
-        before, weight = c_sum if k == 0 else total, (t + k + 1) + kappa
-        if k < means.shape[0]:
-            for x in range(total.size):
-                s = before[x] + costs[k, x]
-                total[x], means[k, x] = s, s / weight
-        else:
-            for x in range(total.size):
-                total[x] = before[x] + costs[k, x]

@@ -38,8 +38,11 @@ from itertools import islice, pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numba import njit
 
+from lsmdp._core.hindsight import (
+    _count_moves,
+    _values_back,
+)
 from lsmdp._core.sparse import rows
 from lsmdp.arrays import (
     CSR,
@@ -68,7 +71,6 @@ FEW_EVALUATIONS, MANY_EVALUATIONS = 20, 1000  # of the loss in the search from o
 FOREMOST = ("cold time average", "leader", "time average")  # where a search has most often been worth it
 COLD = 0.25
 RANDOM_STARTS = 6
-LEAST_SUM = 1e-200  # beside it a term that has underflowed is nothing
 PASSIVE_SHARE = 0.05  # of P in a random start, so that its gradient sees every move
 
 
@@ -259,78 +261,3 @@ def _random_starts(lmdp: LMDP, seed: int) -> dict[str, Floats]:
         entries[rng.integers(lmdp.P.indptr[:-1], lmdp.P.indptr[1:])] += 1.0 - PASSIVE_SHARE
         starts[f"random {number}"] = entries
     return starts
-
-
-@njit(cache=True, error_model="numpy")
-def _base_and_sum(
-    indptr: Any, indices: Any, data: Any, temperature: float, v: Any, w: Any, x: int
-) -> tuple[float, float]:
-    """m and s = sum_y P(x,y) e^{-(v(y) - m)/temperature}, from w = e^{-v/temperature}, v >= 0.
-
-    m = 0 serves nearly always. Where s would underflow, m is the smallest v among the successors of x.
-    """
-    s = 0.0
-    for e in range(indptr[x], indptr[x + 1]):
-        s += data[e] * w[indices[e]]
-    if s > LEAST_SUM:
-        return 0.0, s
-    m = np.inf
-    for e in range(indptr[x], indptr[x + 1]):
-        m = min(m, v[indices[e]])
-    s = 0.0
-    for e in range(indptr[x], indptr[x + 1]):
-        s += data[e] * np.exp(-(v[indices[e]] - m) / temperature)
-    return m, s
-
-
-@njit(cache=True, error_model="numpy")
-def _values_back(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    costs: Any,
-    temperature: float,
-    eps: float,
-    values: Any,
-    minima: Any,
-    errors: Any,
-) -> None:
-    """values[t] = V^_t from values[t+1], minima[t] = a_t and errors[t] >= max|e_t|, for the last round first."""
-    for t in range(costs.shape[0] - 1, -1, -1):
-        w = np.exp(-values[t + 1] / temperature)
-        lowest, worst = np.inf, 0.0
-        for x in range(w.size):
-            m, s = _base_and_sum(indptr, indices, data, temperature, values[t + 1], w, x)
-            surprise = -np.log(s)
-            value = (costs[t, x] + m) + temperature * surprise  # eq:bellman_V
-            entries = indptr[x + 1] - indptr[x]
-            error = temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(costs[t, x] + m) + abs(value)
-            error += temperature * entries * (1e-323 / s) / eps  # what terms below the smallest float have lost
-            values[t, x] = value
-            lowest = min(lowest, value)
-            worst = max(worst, error)
-        values[t] -= lowest
-        minima[t] = lowest
-        errors[t] = eps * (worst + values[t].max())
-
-
-@njit(cache=True, error_model="numpy")
-def _count_moves(indptr: Any, indices: Any, data: Any, temperature: float, values: Any, p: Any, moves: Any) -> None:
-    """moves += sum_t p_t(x) Q_t(y|x), where Q_t belongs to V_{t+1} = values[t+1] and p_{t+1} = p_t Q_t."""
-    after = np.empty_like(p)
-    for t in range(values.shape[0] - 1):
-        ahead = values[t + 1]
-        w = np.exp(-ahead / temperature)
-        after[:] = 0.0
-        for x in range(p.size):
-            if p[x] == 0.0:
-                continue
-            m, s = _base_and_sum(indptr, indices, data, temperature, ahead, w, x)
-            for e in range(indptr[x], indptr[x + 1]):
-                weight = w[indices[e]] if m == 0.0 else np.exp(-(ahead[indices[e]] - m) / temperature)
-                mass = p[x] / s * data[e] * weight  # eq:optQ
-                moves[e] += mass
-                after[indices[e]] += mass
-        total = after.sum()
-        for x in range(p.size):
-            p[x] = after[x] / total

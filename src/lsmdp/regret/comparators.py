@@ -18,8 +18,10 @@ from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
-from numba import njit
 
+from lsmdp._core.hindsight import (
+    _follow,
+)
 from lsmdp._core.sparse import rows
 from lsmdp.arrays import (
     CSR,
@@ -197,26 +199,3 @@ def _as_rounds(at: Iterable[int]) -> Ints:
     if wanted.size and wanted[0] < 1:
         raise SpecError(f"round {wanted[0]} was asked for. Rounds are counted from 1.")
     return wanted
-
-
-@njit(cache=True, error_model="numpy")
-def _follow(indptr: Any, indices: Any, data: Any, control: Any, block: Any, p: Any, paid: Any) -> None:
-    """paid[0, t] = p_t.c_t and paid[1, t] = p_t.control, with p_{t+1} = p_t Q; p ends as the law after the block."""
-    after = np.empty_like(p)
-    for t in range(block.shape[0]):
-        state_cost, control_cost, total = 0.0, 0.0, 0.0
-        for x in range(p.size):
-            after[x] = 0.0
-        for x in range(p.size):
-            if p[x] == 0.0:
-                continue
-            state_cost += p[x] * block[t, x]
-            control_cost += p[x] * control[x]
-            for e in range(indptr[x], indptr[x + 1]):
-                after[indices[e]] += p[x] * data[e]
-        paid[0, t] = state_cost
-        paid[1, t] = control_cost
-        for x in range(p.size):
-            total += after[x]
-        for x in range(p.size):
-            p[x] = after[x] / total

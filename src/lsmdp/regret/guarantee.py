@@ -44,9 +44,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lsmdp._core import sparse
+from lsmdp._core.hindsight import (
+    _add_costs,
+)
 from lsmdp.arrays import (
     EPS,
     Floats,
@@ -161,16 +163,3 @@ def mixing_sum(Q: Any, p1: Any, T: int) -> float:
         total += 0.5 * float(np.abs(p - mu).sum())
         p = backwards @ p
     return total
-
-
-@njit(cache=True, error_model="numpy")
-def _add_costs(costs: Any, total: Any, lost: Any, lowest: Any, highest: Any) -> None:
-    for t in range(costs.shape[0]):
-        for x in range(costs.shape[1]):
-            c = costs[t, x]
-            new = total[x] + c
-            shadow = new - total[x]
-            lost[x] += (total[x] - (new - shadow)) + (c - shadow)  # what the sum has rounded off, exactly
-            total[x] = new
-            lowest[x] = min(lowest[x], c)
-            highest[x] = max(highest[x], c)

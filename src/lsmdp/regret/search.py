@@ -18,11 +18,14 @@ evaluation, and the result would depend on their number.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from lsmdp._core.hindsight import (
+    _laws_forward,
+    _slopes_back,
+)
 from lsmdp._core.sparse import rows
 from lsmdp.arrays import Floats
 from lsmdp.model import LMDP
@@ -132,40 +135,3 @@ def _direction(here: Point, pairs: Pairs) -> Floats:
 
 def _dot(a: Floats, b: Floats) -> float:
     return float((a * b).sum())
-
-
-@njit(cache=True, error_model="numpy")
-def _laws_forward(indptr: Any, indices: Any, data: Any, control: Any, costs: Any, laws: Any) -> float:
-    """Fill laws[t-1] = p_t from laws[0] = p_1, and return sum_t p_t.(c_t + control)."""
-    after = np.empty(control.size)
-    total = 0.0
-    for t in range(costs.shape[0]):
-        after[:] = 0.0
-        for x in range(after.size):
-            mass = laws[t, x]
-            if mass == 0.0:
-                continue
-            total += mass * (costs[t, x] + control[x])
-            for e in range(indptr[x], indptr[x + 1]):
-                after[indices[e]] += mass * data[e]
-        if t + 1 < costs.shape[0]:
-            laws[t + 1] = after / after.sum()
-    return total
-
-
-@njit(cache=True, error_model="numpy")
-def _slopes_back(indptr: Any, indices: Any, data: Any, control: Any, costs: Any, laws: Any, slopes: Any) -> None:
-    """slopes(x,y) += sum_t p_t(x) J_{t+1}(y), with J_{t+1} less its minimum."""
-    J = np.zeros(control.size)
-    before = np.empty(control.size)
-    for t in range(costs.shape[0] - 1, -1, -1):
-        for x in range(J.size):
-            mean = 0.0
-            for e in range(indptr[x], indptr[x + 1]):
-                j = J[indices[e]]
-                slopes[e] += laws[t, x] * j
-                mean += data[e] * j
-            before[x] = costs[t, x] + control[x] + mean
-        least = before.min()
-        for x in range(J.size):
-            J[x] = before[x] - least

@@ -18,11 +18,13 @@ The asymptotic variance of a cost g along the chain is sum_x mu(x) Var_{Q(.|x)}(
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numba import njit
 
+from lsmdp._core.matrices import (
+    _one_sided,
+    _row_distance,
+)
 from lsmdp.arrays import CSR, Floats
 from lsmdp.chain import hitting_times, overlap
 from lsmdp.errors import AssumptionError, ConvergenceError
@@ -63,29 +65,3 @@ def row_distance(Z: Floats) -> float:
 def one_sided_distance(P: Floats) -> float:
     """max_{x,x'} sum_y (P(x,y) - P(x',y))_+, which is a(P) even where rows sum to 1 only within rounding."""
     return float(_one_sided(np.ascontiguousarray(P)))
-
-
-@njit(cache=True)
-def _one_sided(P: Any) -> float:
-    n = P.shape[0]
-    most = 0.0
-    for i in range(n):
-        for j in range(n):
-            total = 0.0
-            for k in range(n):
-                total += max(P[i, k] - P[j, k], 0.0)
-            most = max(most, total)
-    return most
-
-
-@njit(cache=True)
-def _row_distance(Z: Any) -> float:
-    n = Z.shape[0]
-    most = 0.0
-    for i in range(n):
-        for j in range(i):
-            total = 0.0
-            for k in range(n):
-                total += abs(Z[i, k] - Z[j, k])
-            most = max(most, total)
-    return most

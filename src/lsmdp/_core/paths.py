@@ -1,0 +1,50 @@
+"""Cheapest ways from states whose values are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lsmdp._core.compile import entry
+
+
+@entry()
+def _lower_to_paths(
+    indptr: Any, indices: Any, log_P: Any, c: Any, lambda_low: float, ascending: Any, v: Any, work: Any
+) -> None:
+    """Settle states in ascending order of value: those never lowered from the sorted list, the others from a heap."""
+    heap, spot, size, at = work[0], work[1], 0, 0  # heap[spot[x] - 1] = x; 0: never lowered, -1: settled
+    while True:
+        while at < v.size and spot[ascending[at]] != 0:
+            at += 1
+        if at < v.size and (size == 0 or v[ascending[at]] <= v[heap[0]]):
+            y = ascending[at]
+        elif size > 0:
+            y, size, i = heap[0], size - 1, 0
+            x, below = heap[size], 1
+            while below < size:  # the last one sinks from the top
+                if below + 1 < size and v[heap[below + 1]] < v[heap[below]]:
+                    below += 1
+                if v[heap[below]] >= v[x]:
+                    break
+                heap[i], spot[heap[below]] = heap[below], i + 1
+                i, below = below, 2 * below + 1
+            heap[i], spot[x] = x, i + 1
+        else:
+            break
+        spot[y] = -1
+        for p in range(indptr[y], indptr[y + 1]):
+            x = np.int64(indices[p])
+            through = v[y] + max(0.0, c[x] - lambda_low - log_P[p])
+            if through < v[x]:
+                v[x] = through
+                if spot[x] == 0:
+                    size += 1
+                    spot[x] = size
+                i = spot[x] - 1
+                while i > 0 and v[heap[(i - 1) >> 1]] > through:  # it rises
+                    heap[i] = heap[(i - 1) >> 1]
+                    spot[heap[i]] = i + 1
+                    i = (i - 1) >> 1
+                heap[i], spot[x] = x, i + 1
