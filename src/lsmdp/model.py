@@ -11,10 +11,10 @@ they are the ways on when real input is not ideal.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -52,6 +52,47 @@ UNIT = EPS / 2  # unit roundoff: the relative error of one operation
 SPARSEST_GRID = 100  # cells per state beyond which whole positions are no longer read as a grid
 
 
+Kept = TypeVar("Kept")
+
+
+class Cache:
+    """What has been worked out about one model and is kept with it, by name: ``lmdp.cache``.
+
+    Everything in it can be made again from the model, bit for bit, so that ``clear()`` costs time and nothing else. It
+    is the only place where the library keeps something between two calls that the caller does not hold.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, Any] = {}
+
+    def get(self, name: Hashable, make: Callable[[], Kept]) -> Kept:
+        """What is kept under this name; it is made first where there is nothing yet."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        found: Kept = self._kept[name]
+        return found
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        self._kept.clear()
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(tuple(self._kept))
+
+    def __repr__(self) -> str:
+        return f"Cache({', '.join(map(str, self._kept))})"
+
+
+class Derived(Generic[Kept]):
+    """A property of a model that is worked out once, and kept in its cache under its own name."""
+
+    def __init__(self, make: Callable[[LMDP], Kept]) -> None:
+        self.make, self.name, self.__doc__ = make, make.__name__, make.__doc__
+
+    def __get__(self, lmdp: LMDP, owner: type[LMDP]) -> Kept:
+        return lmdp.cache.get(self.name, lambda: self.make(lmdp))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LMDP:
     """A linearly solvable MDP: passive dynamics P, optional labels, and the weight of the control cost.
@@ -73,6 +114,7 @@ class LMDP:
     origin: Any = field(default=None, kw_only=True)
     origin_n: int | None = field(default=None, kw_only=True)
     rounding: float = field(default=0.0, kw_only=True)
+    cache: Cache = field(default_factory=Cache, init=False)
     normalise: InitVar[bool] = field(default=False, kw_only=True)
 
     def __post_init__(self, normalise: bool) -> None:
@@ -212,35 +254,35 @@ class LMDP:
         """How messages speak of a state: ``state 26 "769806"``."""
         return name_state(state, self.labels)
 
-    @cached_property
+    @Derived
     def entry_rows(self) -> Ints:
         """The row of each entry of P."""
         return np.asarray(read_only(np.repeat(np.arange(self.n), np.diff(self.P.indptr))))
 
-    @cached_property
+    @Derived
     def log_P(self) -> Floats:
         """The logarithm of each entry of P."""
         return np.asarray(read_only(np.log(self.P.data)))
 
-    @cached_property
+    @Derived
     def is_irreducible(self) -> bool:
         """Whether every state can be reached from every other (the first half of ass:irred)."""
         return strong_classes(self.P)[0] == 1
 
-    @cached_property
+    @Derived
     def reversible_law(self) -> Floats | None:
         """The law rho with rho(x) P(x,y) = rho(y) P(y,x), where there is one and floats can hold it."""
         rho = reversible_law(self.P) if self.is_irreducible else None
         return None if rho is None or rho.min() == 0.0 else rho
 
-    @cached_property
+    @Derived
     def elimination_plan(self) -> Plan:
         """In which order P's pattern is best eliminated, and what that would cost; found once per model."""
         from lsmdp._core.factor import plan
 
         return plan(self.P)
 
-    @cached_property
+    @Derived
     def square(self) -> Square | None:
         """P written out for games in compiled loops, where it is small enough for that (full.py)."""
         from lsmdp._core.full import LIMIT, written_out
