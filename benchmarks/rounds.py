@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from statistics import fmean, median
 from typing import Any
@@ -31,7 +31,7 @@ from benchmarks.measure import Blocks, repeated, traced
 from benchmarks.peers import PEERS, Peer, gap_of
 from lsmdp.costs.sequence import block_rows
 from lsmdp.game import Table as GameTable
-from lsmdp.learners import Player
+from lsmdp.learners import Player, pack, unpack
 from lsmdp.solvers.warm.plan import factor_bytes, forget
 
 FIRST = 1000  # the round before the first that is played
@@ -41,6 +41,21 @@ LAST = 10**6  # no game comes near this round
 KEPT = ("anchor", "inverse")  # what the state of a leader keeps of its solver
 PEER_SECONDS = 6.0  # a peer plays no further round once it has taken this long in a case,
 GIVEN_UP = 6.0  # and none longer than this (the tolerance of eigs is looked for as long)
+
+
+def lead_of(state: Any) -> Any:
+    """Where a state has its v and its bounds: leaders in their lead, trackers in the state itself."""
+    return getattr(state, "lead", state)
+
+
+def with_lead(state: Any, **changes: Any) -> Any:
+    """The state with another v, bounds and the like."""
+    return state._replace(lead=replace(state.lead, **changes)) if hasattr(state, "lead") else state._replace(**changes)
+
+
+def renewed(before: Any, after: Any) -> bool:
+    """Whether the solver keeps another factor or inverse than before."""
+    return any(getattr(lead_of(before), k, 0) is not getattr(lead_of(after), k, 0) for k in KEPT)
 
 
 @dataclass(frozen=True)
@@ -71,7 +86,8 @@ class Game:
         self.costs: Iterator[Any] = self.sequence.from_round(FIRST + 1)
         solution = lsmdp.solve(lmdp, self.c_sum / self.t, tol=self.width)
         lo, hi = solution.bounds
-        self.state = learner.init(lmdp)._replace(t=self.t, c_sum=self.c_sum, v=solution.v, lo=lo, hi=hi)
+        self.state = learner.init(lmdp)._replace(t=self.t, c_sum=self.c_sum)
+        self.state = with_lead(self.state, v=solution.v, lo=lo, hi=hi)
         self.seconds: list[float] = []
         self.steps: list[int] = []
         self.renewals = self.certified = self.rounds = 0
@@ -92,7 +108,7 @@ class Game:
             self.state = self.learner.observe(self.lmdp, before, c_t)
             self.seconds.append(time.perf_counter() - began)
             self.steps.append(self.learner.report(before, self.state).steps)
-            self.renewals += any(getattr(before, k, 0) is not getattr(self.state, k, 0) for k in KEPT)
+            self.renewals += renewed(before, self.state)
             self._judge(c_t, before, self.state)
 
     def _judge(self, c_t: Any, before: Any, after: Any) -> None:
@@ -100,8 +116,8 @@ class Game:
         self.t, self.c_sum = self.t + 1, self.c_sum + c_t
         self.means.append(self.c_sum / self.t)
         if hasattr(self.learner, "tolerance"):
-            gap = gap_of(self.lmdp.P, self.lmdp.temperature, self.means[-1], after.v)
-            self.certified += bool(gap <= WIDTH / self.t and after.hi - after.lo <= WIDTH / self.t)
+            gap = gap_of(self.lmdp.P, self.lmdp.temperature, self.means[-1], lead_of(after).v)
+            self.certified += bool(gap <= WIDTH / self.t and lead_of(after).hi - lead_of(after).lo <= WIDTH / self.t)
         else:  # a tracker promises no width, but its bounds must hold
             gap = gap_of(self.lmdp.P, self.lmdp.temperature, played_for, before.v)
             self.certified += bool(after.hi - after.lo >= gap * (1.0 - 1e-9))
@@ -114,8 +130,8 @@ class Game:
         self.seconds += [(time.perf_counter() - began) / rounds] * rounds
         self.state = found.state
         self.steps += found.steps.tolist()
-        self.renewals += any(getattr(before, k, 0) is not getattr(self.state, k, 0) for k in KEPT)
-        widths = np.append(found.hi[1:], self.state.hi) - np.append(found.lo[1:], self.state.lo)
+        self.renewals += renewed(before, self.state)
+        widths = np.append(found.hi[1:], lead_of(found.state).hi) - np.append(found.lo[1:], lead_of(found.state).lo)
         for c_t, v, width in zip(costs, found.values[1:], widths, strict=True):
             self.t, self.c_sum = self.t + 1, self.c_sum + c_t
             self.means.append(self.c_sum / self.t)
@@ -146,16 +162,16 @@ class Game:
         is made in the first round, and again in the middle, when all that a game keeps is there.
         """
         costs, renewals = list(islice(self.sequence.from_round(self.t + 1), rounds)), (0, rounds // 2)
-        anchored = bool(getattr(self.state, "anchor", np.empty(0)).size)
+        anchored = bool(getattr(lead_of(self.state), "anchor", np.empty(0)).size)
         for _ in range(2):  # the first time, modules and compiled code are loaded
             new, peaks = lsmdp.LMDP(self.lmdp.P), []
             with traced() as peak:
-                fields = self.state._asdict().items()
-                state = self.state._replace(**{name: x.copy() for name, x in fields if isinstance(x, np.ndarray)})
+                packed = {name: x.copy() for name, x in pack(self.state).items()}
+                state = unpack(self.state, packed)
                 for k, c_t in enumerate(costs):
                     if anchored and k in renewals:
-                        forget(new, state.anchor)
-                        state = state._replace(anchor=state.v, age=0, spent=0.0, recent=0.0)
+                        forget(new, state.lead.anchor)
+                        state = with_lead(state, anchor=state.lead.v, age=0, spent=0.0, recent=0.0)
                     peak()
                     state = self.learner.observe(new, state, c_t)
                     peaks.append(peak())

@@ -17,7 +17,7 @@ from rich.table import Table
 
 import lsmdp
 from benchmarks.measure import Blocks, repeated
-from benchmarks.rounds import FIRST, KEPT, WARM, WIDTH, Game, short
+from benchmarks.rounds import FIRST, WARM, WIDTH, Game, renewed, short
 
 ROUNDS = 3000
 SHOWN = (10, 30, 100, 300, 1000, 3000)
@@ -65,11 +65,11 @@ def _game(case: Case, lmdp: lsmdp.LMDP) -> dict[str, Any]:
     state, renewals, steps, along = learner.init(lmdp), 0, 0, []
     for t, c_t in enumerate(lsmdp.read_costs(case.costs, lmdp, rounds=ROUNDS), start=1):
         before, state = state, learner.observe(lmdp, state, c_t)
-        renewals += any(getattr(before, k, 0) is not getattr(state, k, 0) for k in KEPT)
-        steps += int(state.steps)
+        renewals += renewed(before, state)
+        steps += int(state.lead.steps)
         if t in SHOWN or t % 100 == 0:
             along.append([t, renewals, steps])
-    return {"along": along, "counts": bool(state.hi - state.lo <= min(1e-6, 0.1 / ROUNDS))}
+    return {"along": along, "counts": bool(state.lead.hi - state.lead.lo <= min(1e-6, 0.1 / ROUNDS))}
 
 
 HEADINGS = ("case", "states", "products a round", "median", "seconds a round", "renewals / steps up to round")

@@ -69,11 +69,11 @@ def test_a_fixed_policy_conforms_on_its_own_model() -> None:
 def test_follow_the_leader_plays_the_optimum_of_the_mean(rounds: int) -> None:
     state = after(FollowTheLeader(), rounds)
     mean = COSTS[:rounds].mean(axis=0)
-    assert state.hi - state.lo <= min(1e-6, 0.1 / (rounds + 1))
+    assert state.lead.hi - state.lead.lo <= min(1e-6, 0.1 / (rounds + 1))
     truth = solve(LMDP_, mean, tol=1e-12)
-    assert state.lo <= truth.bounds[1]
-    assert state.hi >= truth.bounds[0]
-    np.testing.assert_allclose(state.v, truth.v, rtol=0, atol=1e-4)  # 1e-6 times the time scale of a 3 x 4 grid
+    assert state.lead.lo <= truth.bounds[1]
+    assert state.lead.hi >= truth.bounds[0]
+    np.testing.assert_allclose(state.lead.v, truth.v, rtol=0, atol=1e-4)  # 1e-6 times the time scale of a 3 x 4 grid
 
 
 def test_follow_the_leader_starts_passively_and_kappa_makes_it_cautious() -> None:
@@ -87,7 +87,7 @@ def test_the_tolerance_schedule_is_met_at_every_round() -> None:
     state = learner.init(lmdp)
     for t in range(1, 200):
         state = learner.observe(lmdp, state, COSTS[t % 30])
-        assert state.hi - state.lo <= 0.1 / (t + 1)
+        assert state.lead.hi - state.lead.lo <= 0.1 / (t + 1)
 
 
 def bellman(c: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -131,13 +131,13 @@ def test_phases_last_as_long_as_they_should_and_lag_behind() -> None:
         if new.phase > state.phase:
             ends.append(t)
         else:
-            np.testing.assert_array_equal(new.v, state.v)
+            np.testing.assert_array_equal(new.lead.v, state.lead.v)
         state = new
     lengths = np.diff([0, *ends])
     np.testing.assert_array_equal(lengths, [int(np.ceil((m + 1) ** (1 / 3 - 0.1))) for m in range(len(lengths))])
     assert max(lengths) == 2
     last = ends[-1]
-    np.testing.assert_allclose(state.v, leader(COSTS[:last].mean(axis=0)), rtol=0, atol=1e-4)
+    np.testing.assert_allclose(state.lead.v, leader(COSTS[:last].mean(axis=0)), rtol=0, atol=1e-4)
 
 
 def test_the_discounted_leader_is_mirror_descent() -> None:

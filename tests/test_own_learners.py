@@ -424,7 +424,7 @@ def test_what_a_subclass_changes_is_what_is_played() -> None:
 
     class Bold(lsmdp.FollowTheLeader):
         def policy(self, lmdp: lsmdp.LMDP, state: Any) -> lsmdp.Policy:
-            return lsmdp.Policy(lmdp, 3.0 * state.v)
+            return lsmdp.Policy(lmdp, 3.0 * state.lead.v)
 
     class Silent(lsmdp.FollowTheLeader):
         def report(self, before: Any, after: Any) -> Report:

@@ -52,11 +52,11 @@ from lsmdp.learners import (
     PhasedLeader,
     TrackTheLeader,
     WindowLeader,
-    leader,
     pack,
 )
 from lsmdp.policy import Policy
 from lsmdp.runs import session
+from lsmdp.solvers.warm import lead
 
 EVERYONE: list[Learner] = [
     FollowTheLeader(),
@@ -177,12 +177,12 @@ def test_the_leader_of_every_round_is_certified(lmdp: LMDP) -> None:
     state = learner.init(lmdp)
     for t, c_t in enumerate(costs, start=1):
         state = learner.observe(lmdp, state, c_t)
-        _, lo, hi = sparse.residual(lmdp.P, costs[:t].mean(axis=0), state.v, lmdp.temperature)
-        assert state.hi - state.lo <= min(1e-6, 0.1 / (t + 1))
+        _, lo, hi = sparse.residual(lmdp.P, costs[:t].mean(axis=0), state.lead.v, lmdp.temperature)
+        assert state.lead.hi - state.lead.lo <= min(1e-6, 0.1 / (t + 1))
         assert hi - lo <= min(1e-6, 0.1 / (t + 1)) + 1e-12  # the mean has other rounding errors here
-        assert state.lo <= hi + 1e-12
-        assert lo <= state.hi + 1e-12
-        assert state.v.min() == 0.0
+        assert state.lead.lo <= hi + 1e-12
+        assert lo <= state.lead.hi + 1e-12
+        assert state.lead.v.min() == 0.0
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.3])
@@ -478,13 +478,13 @@ def test_tallies_add_up_the_same_in_blocks() -> None:
 
 def test_what_is_too_hard_for_compiled_steps_is_solved_in_general(monkeypatch: pytest.MonkeyPatch) -> None:
     solved = []
-    general = leader.solve
+    general = lead.solve
 
     def counted(*arguments: object, **options: object) -> object:
         solved.append(arguments)
         return general(*arguments, **options)
 
-    monkeypatch.setattr(leader, "solve", counted)
+    monkeypatch.setattr(lead, "solve", counted)
     play(dense(20), FollowTheLeader(), uniform(50, 20))
     assert not solved
     frozen = MODELS["frozen"]()
@@ -497,8 +497,8 @@ def test_what_is_too_hard_for_compiled_steps_is_solved_in_general(monkeypatch: p
 def test_steps_of_slow_chains_are_taken_in_double_precision(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In single precision every round would be for the general solver."""
     lmdp = grid(7, 7) if model == "grid 7x7" else clusters(2, 15, 1e-6, degree=4)
-    learner, solved, general = FollowTheLeader(), [], leader.solve
-    monkeypatch.setattr(leader, "solve", lambda *given, **options: solved.append(given) or general(*given, **options))
+    learner, solved, general = FollowTheLeader(), [], lead.solve
+    monkeypatch.setattr(lead, "solve", lambda *given, **options: solved.append(given) or general(*given, **options))
     found = learner.observe_all(lmdp, learner.init(lmdp), uniform(600, lmdp.n))
     assert len(solved) <= 0.1 * 600
     assert found.steps[300:].mean() < 4
@@ -521,7 +521,7 @@ def test_a_subclass_that_observes_in_its_own_way_does_so_in_a_stretch_too() -> N
     contrary.play_all(costs)
     straight = Table.lay(lmdp, [FollowTheLeader()])
     straight.play_all(1.0 - costs)
-    np.testing.assert_array_equal(contrary.seats[0].state.v, straight.seats[0].state.v)
+    np.testing.assert_array_equal(contrary.seats[0].state.lead.v, straight.seats[0].state.lead.v)
 
 
 def test_marks() -> None:
@@ -546,7 +546,7 @@ def test_few_inversions() -> None:
     assert found.steps[:10].max() <= 6
     assert found.steps[1000:].mean() < 1.5
     later = learner.observe_all(lmdp, found.state, uniform(1, 50))
-    assert later.state.inverse is found.state.inverse
+    assert later.state.lead.inverse is found.state.lead.inverse
 
 
 def test_run_folders_hold_the_same_bits_in_stretches_and_round_by_round(

@@ -290,7 +290,7 @@ def _standing(table: GameTable) -> tuple[str, list[float]]:
     losses = [tally.loss for tally in table.tallies]
     for seat in table.seats:
         if seat.learner.name == "ftl":
-            average = (seat.state.lo + seat.state.hi) / 2
+            average = (seat.state.lead.lo + seat.state.lead.hi) / 2
             return "regret against the leader's average", [loss - table.t * average for loss in losses]
     return "mean loss", [loss / table.t for loss in losses]
 

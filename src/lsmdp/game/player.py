@@ -37,6 +37,7 @@ from lsmdp.learners import (
     pack,
     unpack,
 )
+from lsmdp.learners.protocol import within
 from lsmdp.model import LMDP
 from lsmdp.policy import REDUCED_STATES, Policy, flow_of
 
@@ -276,13 +277,8 @@ class Seat:
         walkers = Form(((count,),), np.int64, 0, n - 1)
         require(arrays, {"law": law, "walkers": walkers, "paid": vector(count, -WIDE, WIDE)})
         self.law, self.walkers, self.paid = (np.asarray(arrays[name]) for name in OWN)
-        self.state, self.upcoming = unpack(self.state, _part("state", arrays), past), None
-        self.rest = None if self.rest is None else unpack(self.rest, _part("rest", arrays))
-
-
-def _part(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
-    prefix = f"{part}."
-    return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
+        self.state, self.upcoming = unpack(self.state, within("state", arrays), past), None
+        self.rest = None if self.rest is None else unpack(self.rest, within("rest", arrays))
 
 
 def can_idealise(lmdp: LMDP) -> bool:

@@ -21,29 +21,20 @@ from lsmdp._core.means import (
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.forms import Form, Past
-from lsmdp.learners.leader import Aims, LeaderBase, first_lead
-from lsmdp.learners.protocol import lead_forms
+from lsmdp.learners.leader import Aims, LeaderBase
 from lsmdp.model import LMDP
+from lsmdp.solvers.warm.lead import Lead
 
 
 class DiscountedState(NamedTuple):
     """The discounted mean of the costs, and its leader."""
 
     c_mean: Floats
-    v: Floats
-    lo: float
-    hi: float
-    steps: int
-    anchor: Floats
-    age: int
-    spent: float
-    recent: float
-    inverse: Floats
-    debt: int
+    lead: Lead
 
     def forms(self, past: Past) -> dict[str, Form]:
         """What its arrays must be when they come back from a file (forms.py)."""
-        return {"c_mean": past.costs(self.v.size), **lead_forms(self)}
+        return {"c_mean": past.costs(self.c_mean.size)}
 
 
 class WindowState(NamedTuple):
@@ -51,20 +42,11 @@ class WindowState(NamedTuple):
 
     t: int
     ring: Floats
-    v: Floats
-    lo: float
-    hi: float
-    steps: int
-    anchor: Floats
-    age: int
-    spent: float
-    recent: float
-    inverse: Floats
-    debt: int
+    lead: Lead
 
     def forms(self, past: Past) -> dict[str, Form]:
         """What its arrays must be when they come back from a file (forms.py)."""
-        return {"t": past.number, "ring": past.costs(*self.ring.shape), **lead_forms(self)}
+        return {"t": past.number, "ring": past.costs(*self.ring.shape)}
 
 
 @dataclass(frozen=True)
@@ -85,7 +67,7 @@ class DiscountedLeader(LeaderBase):
 
     def init(self, lmdp: LMDP) -> DiscountedState:
         """Round 1 plays P."""
-        return DiscountedState(np.zeros(lmdp.n), *first_lead(lmdp))
+        return DiscountedState(np.zeros(lmdp.n), Lead.passive(lmdp))
 
     def aims(self, state: DiscountedState, costs: Floats) -> Aims:
         """Every round, the discounted mean."""
@@ -111,7 +93,7 @@ class WindowLeader(LeaderBase):
 
     def init(self, lmdp: LMDP) -> WindowState:
         """Round 1 plays P."""
-        return WindowState(0, np.zeros((self.width, lmdp.n)), *first_lead(lmdp))
+        return WindowState(0, np.zeros((self.width, lmdp.n)), Lead.passive(lmdp))
 
     def aims(self, state: WindowState, costs: Floats) -> Aims:
         """Every round, the mean of the window."""

@@ -22,33 +22,23 @@ from lsmdp.forms import Form, Past
 from lsmdp.learners.leader import (
     Aims,
     LeaderBase,
-    first_lead,
     narrowing,
 )
-from lsmdp.learners.protocol import lead_forms
 from lsmdp.learners.stretch import running_means, running_sum
 from lsmdp.model import LMDP
+from lsmdp.solvers.warm.lead import Lead
 
 
 class FTLState(NamedTuple):
-    """After t rounds: the sum of the costs, the leader for their mean with its bounds, and what full.py keeps."""
+    """After t rounds: the sum of the costs, and the leader for their mean."""
 
     t: int
     c_sum: Floats
-    v: Floats
-    lo: float
-    hi: float
-    steps: int
-    anchor: Floats
-    age: int
-    spent: float
-    recent: float
-    inverse: Floats
-    debt: int
+    lead: Lead
 
     def forms(self, past: Past) -> dict[str, Form]:
         """What its arrays must be when they come back from a file (forms.py)."""
-        return {"t": past.number, "c_sum": past.sums(self.v.size), **lead_forms(self)}
+        return {"t": past.number, "c_sum": past.sums(self.c_sum.size)}
 
 
 @dataclass(frozen=True)
@@ -69,7 +59,7 @@ class FollowTheLeader(LeaderBase):
 
     def init(self, lmdp: LMDP) -> FTLState:
         """Round 1 plays P: the mean of no costs is 0."""
-        return FTLState(0, np.zeros(lmdp.n), *first_lead(lmdp))
+        return FTLState(0, np.zeros(lmdp.n), Lead.passive(lmdp))
 
     def aims(self, state: FTLState, costs: Floats) -> Aims:
         """Every round, the mean of all costs."""

@@ -18,12 +18,11 @@ from lsmdp.forms import BEYOND_COUNTS, Form, Past
 from lsmdp.learners.leader import (
     Aims,
     LeaderBase,
-    first_lead,
     narrowing,
 )
-from lsmdp.learners.protocol import lead_forms
 from lsmdp.learners.stretch import running_means, running_sum
 from lsmdp.model import LMDP
+from lsmdp.solvers.warm.lead import Lead
 
 
 class PhasedState(NamedTuple):
@@ -33,23 +32,14 @@ class PhasedState(NamedTuple):
     phase: int
     left: int
     c_sum: Floats
-    v: Floats
-    lo: float
-    hi: float
-    steps: int
-    anchor: Floats
-    age: int
-    spent: float
-    recent: float
-    inverse: Floats
-    debt: int
+    lead: Lead
 
     def forms(self, past: Past) -> dict[str, Form]:
         """What its arrays must be when they come back from a file (forms.py); a phase is at least a round long."""
         t, longest = past.number, BEYOND_COUNTS ** (1 / 3)
         phase = Form(dtype=np.int64, low=1, high=t.high + 1)
         left = Form(dtype=np.int64, low=1, high=longest)
-        return {"t": t, "phase": phase, "left": left, "c_sum": past.sums(self.v.size), **lead_forms(self)}
+        return {"t": t, "phase": phase, "left": left, "c_sum": past.sums(self.c_sum.size)}
 
 
 @dataclass(frozen=True)
@@ -74,7 +64,7 @@ class PhasedLeader(LeaderBase):
 
     def init(self, lmdp: LMDP) -> PhasedState:
         """Phase 1 plays P."""
-        return PhasedState(0, 1, self.length(1), np.zeros(lmdp.n), *first_lead(lmdp))
+        return PhasedState(0, 1, self.length(1), np.zeros(lmdp.n), Lead.passive(lmdp))
 
     def aims(self, state: PhasedState, costs: Floats) -> Aims:
         """At the end of a phase, the mean of all costs so far."""

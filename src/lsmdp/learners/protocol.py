@@ -1,4 +1,4 @@
-"""The protocol of a learner, and what the leaders share.
+"""The protocol of a learner, and how what it knows is saved.
 
 A learner is a small frozen object; what it knows is its *state*, arrays and numbers that carry only what the next round
 needs, so that a checkpoint is the state. It begins with ``learner.init(lmdp)``. In round t (1-based),
@@ -10,7 +10,8 @@ Neither changes its arguments; the same state gives the same policy. These three
 (:class:`LearnerLike`); what else it may have, and what is assumed of one that does not, is in player.py.
 
 A state is best a NamedTuple. A dataclass, a dict with words for keys, a tuple, a list, an array, a number, or None for
-a learner without a memory will do as well: ``pack`` makes named arrays of each, and ``unpack`` the same state again.
+a learner without a memory will do as well: ``pack`` makes named arrays of each, and ``unpack`` the same state again. A
+NamedTuple or a dataclass within a state is saved as a unit, under names such as ``lead.v``.
 """
 
 from __future__ import annotations
@@ -23,18 +24,9 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
-from lsmdp.forms import (
-    COUNT,
-    Form,
-    Past,
-    anything,
-    require,
-    vector,
-)
+from lsmdp.forms import Past, require
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
-from lsmdp.solvers import NOWHERE, Followed
-from lsmdp.solvers.warm.plan import follow
 
 State = Any  # arrays and numbers, in a type of each learner's own
 NOTHING_KNOWN = Past()
@@ -72,23 +64,15 @@ class Learner(LearnerLike, Protocol):
         """What is known of the policy that was played between these two states."""
 
 
-# A leader: the v that solves some cost, its bounds in units of the cost, and where the solver begins next time.
-Lead = Followed
-
-
-def lead(lmdp: LMDP, c: Floats, state: State, tol: float) -> Lead:
-    """The optimum for the cost c, certified within tol, from the leader that is in this state on."""
-    return follow(lmdp, c, tol, state.v, state.anchor, state.age, state.spent, state.recent)
-
-
-def passive_lead(lmdp: LMDP) -> Lead:
-    """The optimum for the zero cost: do nothing, pay nothing."""
-    return Lead(np.zeros(lmdp.n), 0.0 - lmdp.rounding, lmdp.rounding, 0, NOWHERE, 0, 0.0, 0.0)
-
-
 def pack(state: State) -> dict[str, Any]:
     """A state as named arrays, ready for ``numpy.savez``."""
-    return {name: _array(name, value) for name, value in _parts(state).items()}
+    arrays: dict[str, Any] = {}
+    for name, value in _parts(state).items():
+        if _is_record(value):
+            arrays |= {f"{name}.{inner}": array for inner, array in pack(value).items()}
+        else:
+            arrays[name] = _array(name, value)
+    return arrays
 
 
 def unpack(like: State, arrays: Mapping[str, Any], past: Past = NOTHING_KNOWN) -> State:
@@ -96,11 +80,15 @@ def unpack(like: State, arrays: Mapping[str, Any], past: Past = NOTHING_KNOWN) -
 
     A type that has a method ``forms(past)``, as all of lsmdp have, says with it what the arrays must be (forms.py).
     """
-    forms, names = like.forms(past) if hasattr(like, "forms") else {}, list(_parts(like))
-    if missing := [name for name in names if name not in arrays]:
+    forms, parts = like.forms(past) if hasattr(like, "forms") else {}, _parts(like)
+    plain = [name for name, part in parts.items() if not _is_record(part)]
+    if missing := [name for name in plain if name not in arrays]:
         raise SpecError(f'the array "{missing[0]}" is missing')
     require(arrays, forms)
-    values = {name: _plain(arrays[name]) for name in names}
+    values = {name: _plain(arrays[name]) for name in plain}
+    for name, part in parts.items():
+        if _is_record(part):
+            values[name] = unpack(part, within(name, arrays), past)
     if "hi" in forms and not values["lo"] <= values["hi"]:
         raise SpecError(f"the bounds are {values['lo']} and {values['hi']}, the wrong way round")
     if _is_record(like):
@@ -110,6 +98,12 @@ def unpack(like: State, arrays: Mapping[str, Any], past: Past = NOTHING_KNOWN) -
     if isinstance(like, tuple | list):
         return type(like)(values.values())
     return values.get(WHOLE)
+
+
+def within(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """The arrays whose names begin with this part and a full stop, without it."""
+    prefix = f"{part}."
+    return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
 
 
 WHOLE = "state"  # the name of a state that has no parts
@@ -150,22 +144,6 @@ def _array(name: str, value: Any) -> Any:
             "best in a NamedTuple."
         )
     return array
-
-
-def lead_forms(like: State) -> dict[str, Form]:
-    """What the fields of a leader must be. The inverse only says where to go next: nothing is believed of it."""
-    return {
-        "v": vector(like.v.size),
-        "lo": Form(),
-        "hi": Form(),
-        "steps": COUNT,
-        "anchor": Form(((0,), (like.v.size,))),
-        "age": COUNT,
-        "spent": Form(low=0.0),
-        "recent": Form(low=0.0),
-        "inverse": anything(like.inverse.shape),
-        "debt": COUNT,
-    }
 
 
 def _plain(array: Any) -> Any:

@@ -26,9 +26,9 @@ from lsmdp.arrays import (
 )
 from lsmdp.convex import lagrangian_gradient
 from lsmdp.errors import ConvergenceError
-from lsmdp.learners.protocol import Lead
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
+from lsmdp.solvers.warm.lead import Lead
 from lsmdp.theory.dense import Response
 from lsmdp.theory.rivals import log_of, log_tilt
 from lsmdp.theory.rows import LeaderRows, StepRows

@@ -45,11 +45,11 @@ from lsmdp.game import is_mark, start_law
 from lsmdp.game.player import can_idealise
 from lsmdp.labels import in_rounds
 from lsmdp.learners import LearnerLike, Player, players
-from lsmdp.learners.protocol import lead, passive_lead
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 from lsmdp.regret import CostRange
 from lsmdp.solvers import solve
+from lsmdp.solvers.warm.lead import Lead, lead
 from lsmdp.theory.constants import (
     Constants,
     constants_for,
@@ -81,7 +81,8 @@ Look = Callable[[int, Floats, Floats, Seats], None]  # before a round: its numbe
 def certified(lmdp: LMDP, c_bar: Floats, last: Claim | None) -> Claim:
     """The leader for c_bar, from the last one on; to a wider gap where rounding leaves no other."""
     try:
-        new = lead(lmdp, c_bar, passive_lead(lmdp) if last is None or last.lead is None else last.lead, GAP)
+        start = Lead.passive(lmdp) if last is None or last.lead is None else last.lead
+        new = lead(lmdp, c_bar[np.newaxis], np.array([GAP]), start).last
         return Claim(new.v, new.lo, new.hi, Policy(lmdp, new.v), new)
     except ConvergenceError:
         found = solve(lmdp, c_bar, tol=GAP, start=None if last is None else last.v, throw=False)

@@ -1,0 +1,136 @@
+"""Leaders: the optimum for one cost after another, each certified, each found from the last.
+
+A learner that follows a leader says which costs are to be solved for, and within which gaps. ``lead`` solves for them
+one after the other, and a :class:`Lead` is what it leaves: the value function v that is optimal for the last cost, the
+bounds that certify it, and what the next solve begins with. That last part is a matter of the solvers alone. Nobody
+else reads it; it is saved and restored with the rest, as a unit.
+
+What is found depends on nothing but the arguments: it does not matter how the costs are cut into blocks, and a game
+that goes on from a restored ``Lead`` has the same bits as one that was never interrupted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from lsmdp._core import full
+from lsmdp.arrays import Floats, Ints
+from lsmdp.forms import COUNT, Form, Past, anything, vector
+from lsmdp.model import LMDP
+from lsmdp.solvers.certified import solve
+from lsmdp.solvers.warm.plan import NOWHERE, follow_all
+
+# A policy on this many states is evaluated in about the time that a call from Python takes, some 30 microseconds.
+STATES_OF_ONE_CALL = 4_000
+
+
+@dataclass(frozen=True, eq=False)
+class Lead:
+    """A leader: v with the bounds that it proves, the steps that it took, and what the next solve begins with.
+
+    What follows the steps is for this package only: ``anchor, age, spent, recent`` are those of plan.py,
+    ``inverse`` and ``debt`` those of a P that is written out.
+    """
+
+    v: Floats
+    lo: float
+    hi: float
+    steps: int
+    anchor: Floats = field(repr=False)
+    age: int = field(repr=False)
+    spent: float = field(repr=False)
+    recent: float = field(repr=False)
+    inverse: Floats = field(repr=False)
+    debt: int = field(repr=False)
+
+    @classmethod
+    def passive(cls, lmdp: LMDP) -> Lead:
+        """The optimum for the zero cost: do nothing, pay nothing."""
+        v = np.zeros(lmdp.n)
+        inverse = np.empty((0, 0)) if lmdp.square is None else full.inverse_at(lmdp.square, lmdp.temperature, v)
+        return cls(v, 0.0 - lmdp.rounding, lmdp.rounding, 0, NOWHERE, 0, 0.0, 0.0, inverse, 0)
+
+    @property
+    def is_swift(self) -> bool:
+        """Whether the next rounds are solved faster in one block than one by one.
+
+        So it is where P is written out, where there is a factor, and where sweeps do without one. In a block the
+        accounts evaluate each v once more, which costs less than a call only if there are few states.
+        """
+        swept = self.v.size <= STATES_OF_ONE_CALL and self.spent == 0.0
+        return bool(self.inverse.size or self.anchor.size or swept)
+
+    def forms(self, _: Past) -> dict[str, Form]:
+        """What its arrays must be when they come back from a file (forms.py).
+
+        The inverse only says where to go next: nothing is believed of it.
+        """
+        n = self.v.size
+        return {
+            "v": vector(n),
+            "lo": Form(),
+            "hi": Form(),
+            "steps": COUNT,
+            "anchor": Form(((0,), (n,))),
+            "age": COUNT,
+            "spent": Form(low=0.0),
+            "recent": Form(low=0.0),
+            "inverse": anything(self.inverse.shape),
+            "debt": COUNT,
+        }
+
+
+class Leads(NamedTuple):
+    """The leaders of consecutive costs: a row of ``v``, bounds and steps for each, and the last of them as a whole.
+
+    ``sums`` is what their certificates have summed up, so that the accounts of the rounds need not do it again; it is
+    empty where that is not known.
+    """
+
+    v: Floats
+    lo: Floats
+    hi: Floats
+    steps: Ints
+    last: Lead
+    sums: Floats
+
+
+def lead(lmdp: LMDP, costs: Floats, gaps: Floats, start: Lead) -> Leads:
+    """The optimum for each row of costs, certified within its gap, each from the last."""
+    if not len(costs):
+        nothing = np.empty(0)
+        return Leads(np.empty((0, lmdp.n)), nothing, nothing, np.empty(0, np.int64), start, full.UNKNOWN)
+    if lmdp.square is not None:
+        return _written_out(lmdp, lmdp.square, costs, gaps, start)
+    found, last = follow_all(lmdp, costs, gaps, start.v, start.anchor, start.age, start.spent, start.recent)
+    return Leads(*found, Lead(*last, start.inverse, start.debt), full.UNKNOWN)
+
+
+def _written_out(lmdp: LMDP, square: full.Square, costs: Floats, gaps: Floats, start: Lead) -> Leads:
+    """The same where P is written out; what is too hard for that is solved in general."""
+    begin = start.v, start.inverse, start.debt
+    leads = full.lead_all(square, lmdp.temperature, costs, gaps, *begin, lmdp.rounding)
+    while leads.done < len(costs):
+        at = leads.done
+        hard = solve(lmdp, costs[at], tol=float(gaps[at]), start=leads.v[at])
+        leads.v[at + 1], (leads.lo[at], leads.hi[at]), leads.steps[at] = hard.v, hard.bounds, hard.iterations
+        inverse = full.inverse_at(square, lmdp.temperature, hard.v)
+        rest = full.lead_all(
+            square, lmdp.temperature, costs[at + 1 :], gaps[at + 1 :], hard.v, inverse, 0, lmdp.rounding
+        )
+        for column, more in zip((leads.v[1:], *leads[2:5]), (rest.v[1:], *rest[2:5]), strict=True):
+            column[at + 1 :] = more
+        leads = leads._replace(done=at + 1 + rest.done, inverse=rest.inverse, debt=rest.debt, sums=full.UNKNOWN)
+    last = replace(
+        start,
+        v=leads.v[-1].copy(),
+        lo=float(leads.lo[-1]),
+        hi=float(leads.hi[-1]),
+        steps=int(leads.steps[-1]),
+        inverse=leads.inverse,
+        debt=leads.debt,
+    )
+    return Leads(leads.v[1:], leads.lo, leads.hi, leads.steps, last, leads.sums)
