@@ -65,7 +65,7 @@ from tests.damage.test_readers import complaints
 warnings.simplefilter("error")
 for name, kind in PARQUET.items():
     print("reading", name, flush=True)
-    damaged = [kind.content, *mutants(kind.content, 60, name), *forged_parquet(kind.content, 240, name)]
+    damaged = [kind.content, *mutants(kind.content, 30, name), *forged_parquet(kind.content, 120, name)]
     print(*complaints(kind, damaged, Path(sys.argv[1])), sep="\\n")
 """
 
