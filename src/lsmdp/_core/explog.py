@@ -102,21 +102,3 @@ def near_excess(y: float) -> float:
 def excess(y: float) -> float:
     """e^y - 1 - y."""
     return near_excess(y) if abs(y) < SERIES else float(np.expm1(y) - y)
-
-
-@inner()
-def apart(a: float, b: float, c: float, d: float) -> float:
-    """(a - b) - (c - d), rounded about once: the rounding of a - b and of c - d is added again in the end."""
-    first, second = a - b, c - d
-    total = first - second
-    if not abs(total) < np.inf:
-        return float(total)
-    rest = _lost(a, b, first) - _lost(c, d, second)
-    return float(total + (_lost(first, second, total) + rest))
-
-
-@inner()
-def _lost(a: float, b: float, difference: float) -> float:
-    """What rounding took from a - b (Knuth's two-sum, exact)."""
-    other = a - difference
-    return (a - (difference + other)) + (other - b)
