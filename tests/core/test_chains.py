@@ -41,7 +41,7 @@ def test_the_backward_sums_of_a_law() -> None:
     mu = np.full(n, np.longdouble(0.5))
     for k in range(n - 2, -1, -1):
         mu[k] = mu[k + 1 :] @ L[k + 1 :, k].astype(np.longdouble)
-    assert mu.max() > 1e400 or mu.min() < 1e-400
+    assert np.log10(mu.max()) > 400  # beyond float64
     np.testing.assert_allclose(np.asarray(found / mu, dtype=float), 1.0, rtol=1e-15 * n)
 
 

@@ -9,8 +9,7 @@ import pytest
 from lsmdp import LMDP
 from lsmdp._core import hindsight
 from lsmdp._core.sparse import rows
-
-SPANS = {"flat": 3.0, "steep": 2000.0}
+from lsmdp.arrays import frozen
 
 
 def model(n: int, T: float = 1.0) -> LMDP:
@@ -19,37 +18,24 @@ def model(n: int, T: float = 1.0) -> LMDP:
     return LMDP(W, temperature=T, normalise=True)
 
 
-def policy(P: np.ndarray, v: np.ndarray, T: float) -> np.ndarray:
-    m = np.array([v[row > 0].min() for row in P])
-    Q = P * np.exp(-np.maximum(v[np.newaxis] - m[:, np.newaxis], 0.0) / T)
-    return np.asarray(Q / Q.sum(axis=1, keepdims=True))
-
-
-@pytest.mark.parametrize("T", [1.0, 0.02])
-@pytest.mark.parametrize("span", SPANS.values(), ids=SPANS)
 @pytest.mark.parametrize("n", [1, 25])
-def test_laws_and_moves(n: int, span: float, T: float) -> None:
-    lmdp, rng = model(n, T), np.random.default_rng(1)
-    values = T * span * rng.random((6, n))
-    values -= values.min(axis=1, keepdims=True)
-    dense, p, counts = lmdp.P.toarray(), np.eye(n)[0], np.zeros(lmdp.nnz)
-    laws, expected = np.empty((7, n)), np.zeros((n, n))
-    laws[0] = p
-    hindsight.push_along(rows(lmdp.P), T, values, laws, counts)
-    # Seven rounds, in chances off by a relative d eps with d <= span; or by e^-700 / 1e-200 where one scale serves a row.
-    rounding = 4e-16 * 7 * (n + 4 + 2 * span)
+def test_laws_of_changing_policies(n: int) -> None:
+    lmdp, rng = model(n), np.random.default_rng(1)
+    state = np.repeat(np.arange(n), np.diff(lmdp.P.indptr))
+    chances = 10.0 ** rng.uniform(-9, 0, (6, lmdp.nnz))
+    laws = np.empty((7, n))
+    laws[0] = np.eye(n)[0]
+    hindsight.push_along(rows(lmdp.P), frozen(chances), laws)
     for t in range(6):
-        Q = policy(dense, values[t], T)
-        expected += p[:, np.newaxis] * Q
-        p = p @ Q
-        np.testing.assert_allclose(laws[t + 1], p, rtol=rounding, atol=1e-103)
-    np.testing.assert_allclose(counts, expected[dense > 0], rtol=rounding, atol=1e-103)
+        Q = np.zeros((n, n))
+        Q[state, lmdp.P.indices] = chances[t]
+        np.testing.assert_allclose(laws[t + 1], laws[t] @ Q / (laws[t] @ Q).sum(), rtol=4e-16 * (2 * n + 4))
 
 
 def test_laws_of_a_fixed_policy() -> None:
     lmdp, laws = model(30), np.empty((50, 30))
     laws[0] = np.random.default_rng(2).dirichlet(np.ones(30))
-    hindsight.push_along(rows(lmdp.P), 1.0, np.empty((0, 0)), laws, np.empty(0))
+    hindsight.push_along(rows(lmdp.P), lmdp.P.data[np.newaxis], laws)
     for t in range(49):
         after = laws[t] @ lmdp.P.toarray()
         np.testing.assert_allclose(laws[t + 1], after / after.sum(), rtol=4e-16 * 32)

@@ -36,17 +36,11 @@ def extremes(x: Any) -> tuple[float, float]:
     """min and max; a nan may show in neither."""
     least, most = np.inf, -np.inf
     for i in range(x.size):
-        least, most = min(least, x[i]), max(most, x[i])
+        if x[i] < least:
+            least = x[i]
+        if x[i] > most:
+            most = x[i]
     return least, most
-
-
-@inner()
-def any_below(x: Any, least: float) -> bool:
-    """Whether an entry is smaller than that, or a nan."""
-    count = 0
-    for k in range(x.size):  # counted, not compared one after the other: many at a time
-        count += not x[k] >= least
-    return count > 0
 
 
 @entry(fastmath={"contract"})

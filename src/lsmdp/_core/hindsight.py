@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lsmdp._core.compile import entry, inner
+from lsmdp._core.compile import entry
 from lsmdp._core.explog import exponentials
 from lsmdp._core.sparse import flat_sums, logs_of
 from lsmdp.arrays import EPS
@@ -20,79 +20,65 @@ _LEAST_SUM = 1e-200  # Beside a sum of this size, k terms of e^-700 or less are 
 _LARGEST_EXPONENT = 700.0  # e^-700 is a float of full precision; exponents beyond count as this one.
 
 
-@inner()
-def _scaled_rows(P: Any, v: Any, temperature: float, w: Any, m: Any, s: Any) -> None:
-    """w = e^{-v/T}, and s = sum_y P(x,y) e^{-(v(y) - m)/T} for each row, from v >= 0.
-
-    m = 0 serves nearly always. Where s would underflow, m is the smallest v among the successors of x.
-    """
-    indptr, indices, data = P
-    for y in range(v.size):
-        m[y] = min(v[y] / temperature, _LARGEST_EXPONENT)
-    exponentials(m, w)
-    flat_sums(indptr, indices, data, w, np.int64(0), s.size, s)
-    for x in range(s.size):
-        m[x] = 0.0
-        if s[x] <= _LEAST_SUM:
-            least, total = np.inf, 0.0
-            for p in range(indptr[x], indptr[x + 1]):
-                least = min(least, v[indices[p]])
-            for p in range(indptr[x], indptr[x + 1]):
-                total += data[p] * np.exp(-(v[indices[p]] - least) / temperature)
-            m[x], s[x] = least, total
-
-
 @entry()
 def values_back(P: Any, temperature: float, costs: Any, values: Any, minima: Any, errors: Any) -> None:
-    """values[t] = V^_t from values[t+1], minima[t] = a_t and errors[t] >= max|e_t|, for the last round first."""
+    """values[t] = V^_t from values[t+1], minima[t] = a_t and errors[t] >= max|e_t|, for the last round first.
+
+    One scale m = 0 serves nearly all rows, since the least of each V^ is 0. Where the sum of a row would underflow, m
+    is the smallest V^ among its successors.
+    """
+    indptr, indices, data = P
     space = np.empty((4, costs.shape[1]))
-    w, m, s, logs = space[0], space[1], space[2], space[3]
+    d, w, s, logs = space[0], space[1], space[2], space[3]
     for t in range(costs.shape[0] - 1, -1, -1):
-        here, cost, lowest, highest, worst = values[t], costs[t], np.inf, -np.inf, 0.0
-        _scaled_rows(P, values[t + 1], temperature, w, m, s)
+        ahead, here, lowest, highest, worst = values[t + 1], values[t], np.inf, -np.inf, 0.0
+        for y in range(d.size):
+            d[y] = ahead[y] / temperature
+            if d[y] > _LARGEST_EXPONENT:
+                d[y] = _LARGEST_EXPONENT
+        exponentials(d, w)
+        flat_sums(indptr, indices, data, w, np.int64(0), s.size, s)
+        m = d
+        for x in range(s.size):
+            m[x] = 0.0
+            if s[x] <= _LEAST_SUM:
+                m[x], s[x] = np.inf, 0.0
+                for p in range(indptr[x], indptr[x + 1]):
+                    if ahead[indices[p]] < m[x]:
+                        m[x] = ahead[indices[p]]
+                for p in range(indptr[x], indptr[x + 1]):
+                    s[x] += data[p] * np.exp(-(ahead[indices[p]] - m[x]) / temperature)
         logs_of(s, logs)
         for x in range(s.size):
-            step, entries = cost[x] + m[x], np.float64(P.indptr[x + 1] - P.indptr[x])
+            step, entries = costs[t, x] + m[x], np.float64(indptr[x + 1] - indptr[x])
             value = step - temperature * logs[x]  # eq:bellman_V
             error = temperature * (3.0 * entries + 2.0 + 5.0 * abs(logs[x])) + abs(step) + abs(value)
             error += temperature * entries * (1e-323 / s[x]) / EPS  # what terms below the smallest float have lost
             here[x] = value
-            lowest, highest, worst = min(lowest, value), max(highest, value), max(worst, error)
+            if value < lowest:
+                lowest = value
+            if value > highest:
+                highest = value
+            if error > worst:
+                worst = error
         for x in range(s.size):
             here[x] -= lowest
         minima[t], errors[t] = lowest, EPS * (worst + (highest - lowest))
 
 
 @entry()
-def push_along(P: Any, temperature: float, values: Any, laws: Any, counts: Any) -> None:
-    """laws[t+1] = laws[t] Q_t, divided by its sum, where Q_t ~ P e^{-values[t]/T}, or P itself if there are no values.
-
-    Where there is room for them, ``counts`` grows by the mass that takes each move.
-    """
-    indptr, indices, data = P
-    chances, space = np.empty(data.size), np.empty((3, laws.shape[1]))
-    w, m, s = space[0], space[1], space[2]
-    for p in range(data.size):
-        chances[p] = data[p]
+def push_along(P: Any, chances: Any, laws: Any) -> None:
+    """laws[t+1] = laws[t] Q_t, divided by its sum; chances[t] are the entries of Q_t, or chances[0] in all rounds."""
+    indptr, indices = P.indptr, P.indices
     for t in range(laws.shape[0] - 1):
         before, after, total = laws[t], laws[t + 1], 0.0
+        entries = chances[t] if chances.shape[0] > 1 else chances[0]
         for x in range(after.size):
             after[x] = 0.0
-        if values.shape[0] > 0:
-            ahead = values[t]
-            _scaled_rows(P, ahead, temperature, w, m, s)
-            for x in range(before.size):
-                for p in range(indptr[x], indptr[x + 1]):
-                    weight = w[indices[p]] if m[x] == 0.0 else np.exp(-(ahead[indices[p]] - m[x]) / temperature)
-                    chances[p] = data[p] * weight / s[x]  # eq:optQ
         for x in range(before.size):
             if before[x] > 0.0:
                 for p in range(indptr[x], indptr[x + 1]):
-                    after[indices[p]] += before[x] * chances[p]
-        if counts.size > 0:
-            for x in range(before.size):
-                for p in range(indptr[x], indptr[x + 1]):
-                    counts[p] += before[x] * chances[p]
+                    after[indices[p]] += before[x] * entries[p]
         for x in range(after.size):
             total += after[x]
         for x in range(after.size):

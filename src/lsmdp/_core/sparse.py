@@ -47,7 +47,7 @@ import numpy as np
 from numba import njit
 
 from lsmdp._core.compile import entry, inner
-from lsmdp._core.explog import any_below, exponentials, extremes, logarithms
+from lsmdp._core.explog import exponentials, extremes, logarithms
 from lsmdp._core.threads import in_slices
 from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen, like, row_sums
 
@@ -214,25 +214,29 @@ def enclose(
     base = step + temperature * surprise
     value = c + base  # eq:bellman_V
     error = eps * (temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(base) + abs(value))
-    return value, error + temperature * entries * (1e-300 / min(s, SURELY_NORMAL) * 1e-23) + slack
+    small = s if s < SURELY_NORMAL else SURELY_NORMAL
+    return value, error + temperature * entries * (1e-300 / small * 1e-23) + slack
 
 
 @entry(nogil=True)
 def _weights(v: Any, low: float, temperature: float, w: Any, first: int, last: int) -> None:
     """w = e^{(low - v)/T} for the states from ``first`` on."""
-    d = np.empty(_BLOCK)
+    d, size = np.empty(_BLOCK), _BLOCK
     for start in range(first, last, _BLOCK):
-        size = min(_BLOCK, last - start)
-        here = v[start : start + size]
+        if start + size > last:
+            size = last - start
         for k in range(size):
-            d[k] = (here[k] - low) / temperature
+            d[k] = (v[start + k] - low) / temperature
         exponentials(d[:size], w[start : start + size])
 
 
 @inner()
 def logs_of(s: Any, logs: Any) -> None:
     """logs = log s for a whole array of positive numbers."""
-    if not any_below(s, NORMAL):
+    small = 0
+    for k in range(s.size):  # counted, not compared one after the other: many at a time
+        small += not s[k] >= NORMAL
+    if small == 0:
         logarithms(s, logs)
     else:
         for k in range(s.size):
@@ -261,70 +265,66 @@ def flat_sums(indptr: Any, indices: Any, data: Any, w: Any, start: Any, size: in
 
 
 @inner()
-def block_sums(P: Any, of: Any, start: int, m: Any, s: Any) -> None:
-    """s = sum_y P(x,y) e^{(m - v(y))/T} for the rows x = start + k; m is given where v is flat, else found."""
+def _steep_sums(P: Any, v: Any, temperature: float, start: int, m: Any, s: Any) -> None:
+    """m = min v over the successors of the rows start + k, and s = sum_y P(x,y) e^{(m - v(y))/T}."""
     indptr, indices, data = P
-    if of.w.size > 0:
-        flat_sums(indptr, indices, data, of.w, start, s.size, s)
-        return
     for k in range(s.size):
-        begin, end, least, total = indptr[start + k], indptr[start + k + 1], np.inf, 0.0
-        for p in range(begin, end):
-            least = min(least, of.v[indices[p]])
-        for p in range(begin, end):
-            total += data[p] * np.exp(-(of.v[indices[p]] - least) / of.temperature)
+        least, total = np.inf, 0.0
+        for p in range(indptr[start + k], indptr[start + k + 1]):
+            if v[indices[p]] < least:
+                least = v[indices[p]]
+        for p in range(indptr[start + k], indptr[start + k + 1]):
+            total += data[p] * np.exp(-(v[indices[p]] - least) / temperature)
         m[k], s[k] = least, total
-
-
-@inner()
-def block_bounds(
-    ends: Any, c: Any, v: Any, s: Any, logs: Any, temperature: float, slack: float, space: Any
-) -> tuple[float, float]:
-    """Bounds on r(x) for a block of rows with the scales space[0]; a v or a c beyond floats proves nothing."""
-    m, lower, upper = space[0], space[3], space[4]
-    least = min(extremes(s)[0], SURELY_NORMAL)  # one for all of the block, which spares a division a row
-    for k in range(v.size):
-        entries = np.float64(np.int32(ends[k + 1] - ends[k]))
-        value, error = enclose(c[k], m[k] - v[k], least, -logs[k], temperature, entries, EPS, slack)
-        lower[k], upper[k] = value - error, value + error
-    bad, lo, hi = 0, np.inf, -np.inf
-    for k in range(v.size):
-        bad += not upper[k] - lower[k] < np.inf
-    for k in range(v.size):
-        lo, hi = min(lo, lower[k]), max(hi, upper[k])
-    return (-np.inf, np.inf) if bad else (lo, hi)
 
 
 @entry(nogil=True)
 def _certify(P: Any, of: Any, c: Any, slack: float, r: Any, known: bool, first: int, last: int) -> tuple[float, float]:
     """Bounds on Bv - v if there is a cost, and whatever there is room for: Bv - v itself, s, and log s for m = low.
 
-    With ``known``, the sums and their logarithms are not computed but read.
+    With ``known``, the sums and their logarithms are not computed but read. A v or a c beyond floats proves nothing.
     """
-    lo, hi, flat, keep = np.inf, -np.inf, of.w.size > 0, of.logs.size > 0
-    space = np.empty((5, _BLOCK))
+    lo, hi, bad, size, T = np.inf, -np.inf, 0, _BLOCK, of.temperature
+    flat, keep, space = of.w.size > 0, of.logs.size > 0, np.empty((5, _BLOCK))
+    m, some_s, some_logs, lower, upper = space[0], space[1], space[2], space[3], space[4]
     for k in range(_BLOCK):
-        space[0, k] = of.low
+        m[k] = of.low
     for start in range(first, last, _BLOCK):
-        end = min(start + _BLOCK, last)
-        here, m = of.v[start:end], space[0, : end - start]
-        s = of.s[start:end] if keep and flat else space[1, : end - start]
-        logs = of.logs[start:end] if keep and flat else space[2, : end - start]
+        if start + size > last:
+            size = last - start
+        here = of.v[start : start + size]
+        s = of.s[start : start + size] if keep and flat else some_s[:size]
+        logs = of.logs[start : start + size] if keep and flat else some_logs[:size]
         if not known:
-            block_sums(P, of, start, m, s)
+            if flat:
+                flat_sums(P.indptr, P.indices, P.data, of.w, start, size, s)
+            else:
+                _steep_sums(P, of.v, T, start, m, s)
             logs_of(s, logs)
         if c.size > 0:
-            ends, cost = P.indptr[start : end + 1], c[start:end]
-            least, most = block_bounds(ends, cost, here, s, logs, of.temperature, slack, space)
-            lo, hi = min(lo, least), max(hi, most)
+            ends, cost, least = P.indptr[start : start + size + 1], c[start : start + size], SURELY_NORMAL
+            for k in range(size):
+                if s[k] < least:
+                    least = s[k]  # one for all of the block, which spares a division a row
+            for k in range(size):
+                entries = np.float64(np.int32(ends[k + 1] - ends[k]))
+                value, error = enclose(cost[k], m[k] - here[k], least, -logs[k], T, entries, EPS, slack)
+                lower[k], upper[k] = value - error, value + error
+            for k in range(size):
+                bad += not upper[k] - lower[k] < np.inf
+            for k in range(size):
+                if lower[k] < lo:
+                    lo = lower[k]
+                if upper[k] > hi:
+                    hi = upper[k]
             if r.size > 0:
-                out = r[start:end]
-                for k in range(m.size):
-                    out[k] = cost[k] + ((m[k] - here[k]) - of.temperature * logs[k])
+                for k in range(size):
+                    r[start + k] = cost[k] + ((m[k] - here[k]) - T * logs[k])
         if keep and not flat:
-            out = of.logs[start:end]
-            for k in range(m.size):
-                out[k] = logs[k] + (of.low - m[k]) / of.temperature
+            for k in range(size):
+                of.logs[start + k] = logs[k] + (of.low - m[k]) / T
+    if bad > 0:
+        lo, hi = -np.inf, np.inf
     return lo, hi
 
 

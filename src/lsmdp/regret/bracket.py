@@ -48,12 +48,14 @@ from lsmdp.arrays import (
     as_distribution,
     freeze,
     like,
+    read_only,
 )
 from lsmdp.convex import policy_of
 from lsmdp.errors import CostError, SpecError
 from lsmdp.labels import in_rounds
 from lsmdp.model import LMDP
 from lsmdp.regret.comparators import (
+    BLOCK_NUMBERS,
     Costs,
     blocks,
     fixed_costs,
@@ -244,9 +246,19 @@ def _require_rounds(T: int) -> None:
 
 def _time_average(lmdp: LMDP, values: Floats, p1: Floats, temperature: float) -> Floats:
     """Where the optimal time-varying policy went from each state, on average over its visits; P where it never was."""
-    counts, laws = np.zeros(lmdp.nnz), np.empty(values.shape)
-    laws[0] = p1
-    push_along(rows(lmdp.P), temperature, values[1:], laws, counts)
+    P, counts, law = lmdp.P, np.zeros(lmdp.nnz), p1
+    first, state = P.indptr[:-1], np.repeat(np.arange(lmdp.n), np.diff(P.indptr))
+    size = max(1, BLOCK_NUMBERS // lmdp.nnz)
+    for begin in range(1, len(values), size):
+        ahead = values[begin : begin + size][:, P.indices]
+        ahead -= np.minimum.reduceat(ahead, first, axis=1)[:, state]
+        chances = P.data * np.exp(-ahead / temperature)
+        chances /= np.add.reduceat(chances, first, axis=1)[:, state]  # eq:optQ
+        laws = np.empty((len(chances) + 1, lmdp.n))
+        laws[0] = law
+        push_along(rows(P), read_only(chances), laws)
+        counts += np.einsum("tp,tp->p", laws[:-1][:, state], chances)
+        law = laws[-1]
     return np.asarray(policy_of(lmdp, like(lmdp.P, counts)).data)
 
 

@@ -40,7 +40,6 @@ from lsmdp.policy import Policy
 
 BLOCK_ROUNDS = 256
 BLOCK_NUMBERS = 2**20  # costs held at a time (8 MB), but always a whole round
-NO_VALUES, NO_COUNTS = np.empty((0, 0)), np.empty(0)
 
 
 class Costs(Protocol):
@@ -129,7 +128,7 @@ class _Walk:
         """Play the rounds done+1, done+2, ... of a block."""
         laws = np.empty((len(block) + 1, self.p.size))
         laws[0] = self.p
-        push_along(self.rows, 1.0, NO_VALUES, laws, NO_COUNTS)
+        push_along(self.rows, self.rows.data[np.newaxis], laws)
         self.p = laws[-1].copy()
         paid = np.stack([np.einsum("tx,tx->t", laws[:-1], block), np.einsum("tx,x->t", laws[:-1], self.control)])
         inside = self.wanted[(self.wanted > done) & (self.wanted <= done + len(block))]

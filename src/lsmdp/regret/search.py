@@ -26,7 +26,6 @@ from lsmdp._core.hindsight import push_along, slopes_back
 from lsmdp._core.sparse import rows
 from lsmdp.arrays import Floats, read_only
 from lsmdp.model import LMDP
-from lsmdp.regret.comparators import NO_COUNTS, NO_VALUES
 
 MEMORY = 10
 LONGEST = 10.0  # largest change of a logit in one step
@@ -74,7 +73,7 @@ class Search:
         Q, surprise = np.exp(log_Q), log_Q - self.log_P
         control = tau * np.add.reduceat(Q * surprise, self.first)
         kernel = self.P._replace(data=read_only(Q))
-        push_along(kernel, 1.0, NO_VALUES, self.laws, NO_COUNTS)
+        push_along(kernel, kernel.data[np.newaxis], self.laws)
         met = self.laws.sum(axis=0)
         loss = float(np.einsum("tx,tx->", self.laws, self.costs)) + _dot(met, control)
         visits = met[self.state]
