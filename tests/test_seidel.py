@@ -175,7 +175,7 @@ def test_slow_chains_are_given_up_early_and_predicted_to_take_long() -> None:
 
 def test_a_steep_v_is_left_to_others() -> None:
     lmdp = random_graph(500, 5)
-    for span in (1.5 * core_sweeps.SPAN, 2 * sparse.FLAT):
+    for span in (1.5 * core_sweeps.SPAN, 2 * sparse.SPAN_OF_ONE_SCALE):
         v = np.linspace(0, span, lmdp.n)
         swept = sweeps.sweep(lmdp, np.zeros(lmdp.n), TOL, v, 30)
         assert not swept.certified

@@ -17,7 +17,8 @@ import lsmdp
 
 SOURCES = sorted(Path(lsmdp.__file__).parent.rglob("*.py"))
 
-# What a solve or a check of a usual model has no use for. numba itself brings scipy.linalg.
+# What a solve or a check of a usual model has no use for. numba itself brings scipy.linalg. The strong classes of a
+# model are those of scipy.sparse.csgraph: its import takes a fiftieth of a second, to compile them took half of one.
 HEAVY = {
     "asyncio",
     "dask",
@@ -30,7 +31,6 @@ HEAVY = {
     "rich.progress",
     "scipy.optimize",
     "scipy.signal",
-    "scipy.sparse.csgraph",
     "scipy.sparse.linalg",
     "scipy.stats",
 }
@@ -70,15 +70,14 @@ extremes(np.zeros(3, dtype=np.float32))
 print(json.dumps([usual, signatures["lsmdp._core.explog.extremes"]]))
 """
 USED = {
-    "lsmdp._core.chains.strong_classes",
+    "lsmdp._core.chains.balance",
     "lsmdp._core.chord._rounds",
     "lsmdp._core.factor._factor",
     "lsmdp._core.full._lead_all",
     "lsmdp._core.ordering._dissect",
-    "lsmdp._core.paths._lower_to_paths",
-    "lsmdp._core.sparse._residual",
-    "lsmdp._core.sparse_play._divergence",
-    "lsmdp._core.sparse_steps._first",
+    "lsmdp._core.paths._settle",
+    "lsmdp._core.sparse._certify",
+    "lsmdp._core.sparse_play._compare",
     "lsmdp._core.sweeps._rounds",
 }
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from numba import njit
-from numba.core import event
+from numba.core import config, event
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 
@@ -28,6 +29,11 @@ def inner(**options: Any) -> Callable[[Loop], Loop]:
     The way in would be compiled with it, and optimised again with everything that calls it.
     """
     return entry(no_cpython_wrapper=True, **options)
+
+
+def cache_folder() -> str:
+    """Where compiled loops are kept: the folder that NUMBA_CACHE_DIR names, or those beside the sources."""
+    return str(config.CACHE_DIR or Path(__file__).parent / "__pycache__")
 
 
 @contextmanager

@@ -36,17 +36,11 @@ def extremes(x: Any) -> tuple[float, float]:
     """min and max; a nan may show in neither."""
     least, most = np.inf, -np.inf
     for i in range(x.size):
-        least, most = min(least, x[i]), max(most, x[i])
+        if x[i] < least:
+            least = x[i]
+        if x[i] > most:
+            most = x[i]
     return least, most
-
-
-@inner()
-def any_below(x: Any, least: float) -> bool:
-    """Whether an entry is smaller than that, or a nan."""
-    count = 0
-    for k in range(x.size):  # counted, not compared one after the other: many at a time
-        count += not x[k] >= least
-    return count > 0
 
 
 @entry(fastmath={"contract"})
@@ -102,21 +96,3 @@ def near_excess(y: float) -> float:
 def excess(y: float) -> float:
     """e^y - 1 - y."""
     return near_excess(y) if abs(y) < SERIES else float(np.expm1(y) - y)
-
-
-@inner()
-def apart(a: float, b: float, c: float, d: float) -> float:
-    """(a - b) - (c - d), rounded about once: the rounding of a - b and of c - d is added again in the end."""
-    first, second = a - b, c - d
-    total = first - second
-    if not abs(total) < np.inf:
-        return float(total)
-    rest = _lost(a, b, first) - _lost(c, d, second)
-    return float(total + (_lost(first, second, total) + rest))
-
-
-@inner()
-def _lost(a: float, b: float, difference: float) -> float:
-    """What rounding took from a - b (Knuth's two-sum, exact)."""
-    other = a - difference
-    return (a - (difference + other)) + (other - b)

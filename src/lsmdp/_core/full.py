@@ -22,7 +22,7 @@ multiplications against 2 n^2 of a step, so n/2 of them. That is at most twice t
 as many bytes, where that hardly matters: with K = max_x sum_y |A^{-1}(x, y)| and r less a constant, d is off by at most
 2^-24 n K of the gap and Bv - v by twice that, which is 1/64 where n K <= SINGLE. Where chains are slower, steps are
 taken in double precision. A certificate takes the largest of the rounding errors of sparse.py for all states, which
-is that of the largest |log s|, v and r in one: s > e^-FLAT - eps, and |log s| <= max d = span v / T.
+is that of the largest |log s|, v and r in one: s > e^-SPAN_OF_ONE_SCALE - eps, and |log s| <= max d = span v / T.
 
 Sums of n terms are taken four at a time, and zeros add nothing: the enclosure of sparse.py holds for any order.
 Arrays are padded to a multiple of 8 columns, so that the loops over them have no remainder.
@@ -40,7 +40,7 @@ import numpy as np
 from numba import njit
 
 from lsmdp._core.explog import exponentials, extremes, logarithms
-from lsmdp._core.sparse import FLAT, enclose
+from lsmdp._core.sparse import SPAN_OF_ONE_SCALE, enclose
 from lsmdp.arrays import (
     CSR,
     EPS,
@@ -197,7 +197,7 @@ def look(
     A v that is not flat, that is, for which one scale does not serve all states, spans infinitely much.
     """
     low, high = extremes(v)
-    if not high - low <= FLAT * temperature:
+    if not high - low <= SPAN_OF_ONE_SCALE * temperature:
         return low, np.inf
     for x in range(v.size):
         d[x] = v[x] - low

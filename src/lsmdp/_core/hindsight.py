@@ -1,115 +1,112 @@
-"""Laws and values along a fixed sequence of costs: what a policy pays, and what the best plan would."""
+"""Laws and values along a fixed sequence of costs: what a policy pays, and what the best plan would.
+
+``push_along`` carries a law forward, round by round, through one policy or through one policy a round. ``values_back``
+carries the optimal cost of the rounds to come backwards, with a bound on its rounding. ``slopes_back`` carries the cost
+of a fixed policy backwards, for the derivatives of that cost. ``add_costs`` sums costs up without losing a digit.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-LEAST_SUM = 1e-200  # beside it a term that has underflowed is nothing
+from lsmdp._core.compile import entry
+from lsmdp._core.explog import exponentials
+from lsmdp._core.sparse import flat_sums, logs_of
+from lsmdp.arrays import EPS
+
+_LEAST_SUM = 1e-200  # Beside a sum of this size, k terms of e^-700 or less are nothing.
+_LARGEST_EXPONENT = 700.0  # e^-700 is a float of full precision; exponents beyond count as this one.
 
 
-@njit(cache=True, error_model="numpy")
-def _base_and_sum(
-    indptr: Any, indices: Any, data: Any, temperature: float, v: Any, w: Any, x: int
-) -> tuple[float, float]:
-    """m and s = sum_y P(x,y) e^{-(v(y) - m)/temperature}, from w = e^{-v/temperature}, v >= 0.
+@entry()
+def values_back(P: Any, temperature: float, costs: Any, values: Any, minima: Any, errors: Any) -> None:
+    """values[t] = V^_t from values[t+1], minima[t] = a_t and errors[t] >= max|e_t|, for the last round first.
 
-    m = 0 serves nearly always. Where s would underflow, m is the smallest v among the successors of x.
+    One scale m = 0 serves nearly all rows, since the least of each V^ is 0. Where the sum of a row would underflow, m
+    is the smallest V^ among its successors.
     """
-    s = 0.0
-    for e in range(indptr[x], indptr[x + 1]):
-        s += data[e] * w[indices[e]]
-    if s > LEAST_SUM:
-        return 0.0, s
-    m = np.inf
-    for e in range(indptr[x], indptr[x + 1]):
-        m = min(m, v[indices[e]])
-    s = 0.0
-    for e in range(indptr[x], indptr[x + 1]):
-        s += data[e] * np.exp(-(v[indices[e]] - m) / temperature)
-    return m, s
-
-
-@njit(cache=True, error_model="numpy")
-def _values_back(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    costs: Any,
-    temperature: float,
-    eps: float,
-    values: Any,
-    minima: Any,
-    errors: Any,
-) -> None:
-    """values[t] = V^_t from values[t+1], minima[t] = a_t and errors[t] >= max|e_t|, for the last round first."""
+    indptr, indices, data = P
+    space = np.empty((4, costs.shape[1]))
+    d, w, s, logs = space[0], space[1], space[2], space[3]
     for t in range(costs.shape[0] - 1, -1, -1):
-        w = np.exp(-values[t + 1] / temperature)
-        lowest, worst = np.inf, 0.0
-        for x in range(w.size):
-            m, s = _base_and_sum(indptr, indices, data, temperature, values[t + 1], w, x)
-            surprise = -np.log(s)
-            value = (costs[t, x] + m) + temperature * surprise  # eq:bellman_V
-            entries = indptr[x + 1] - indptr[x]
-            error = temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(costs[t, x] + m) + abs(value)
-            error += temperature * entries * (1e-323 / s) / eps  # what terms below the smallest float have lost
-            values[t, x] = value
-            lowest = min(lowest, value)
-            worst = max(worst, error)
-        values[t] -= lowest
-        minima[t] = lowest
-        errors[t] = eps * (worst + values[t].max())
+        ahead, here, lowest, highest, worst = values[t + 1], values[t], np.inf, -np.inf, 0.0
+        for y in range(d.size):
+            d[y] = ahead[y] / temperature
+            if d[y] > _LARGEST_EXPONENT:
+                d[y] = _LARGEST_EXPONENT
+        exponentials(d, w)
+        flat_sums(indptr, indices, data, w, np.int64(0), s.size, s)
+        m = d
+        for x in range(s.size):
+            m[x] = 0.0
+            if s[x] <= _LEAST_SUM:
+                m[x], s[x] = np.inf, 0.0
+                for p in range(indptr[x], indptr[x + 1]):
+                    if ahead[indices[p]] < m[x]:
+                        m[x] = ahead[indices[p]]
+                for p in range(indptr[x], indptr[x + 1]):
+                    s[x] += data[p] * np.exp(-(ahead[indices[p]] - m[x]) / temperature)
+        logs_of(s, logs)
+        for x in range(s.size):
+            step, entries = costs[t, x] + m[x], np.float64(indptr[x + 1] - indptr[x])
+            value = step - temperature * logs[x]  # eq:bellman_V
+            error = temperature * (3.0 * entries + 2.0 + 5.0 * abs(logs[x])) + abs(step) + abs(value)
+            error += temperature * entries * (1e-323 / s[x]) / EPS  # what terms below the smallest float have lost
+            here[x] = value
+            if value < lowest:
+                lowest = value
+            if value > highest:
+                highest = value
+            if error > worst:
+                worst = error
+        for x in range(s.size):
+            here[x] -= lowest
+        minima[t], errors[t] = lowest, EPS * (worst + (highest - lowest))
 
 
-@njit(cache=True, error_model="numpy")
-def _count_moves(indptr: Any, indices: Any, data: Any, temperature: float, values: Any, p: Any, moves: Any) -> None:
-    """moves += sum_t p_t(x) Q_t(y|x), where Q_t belongs to V_{t+1} = values[t+1] and p_{t+1} = p_t Q_t."""
-    after = np.empty_like(p)
-    for t in range(values.shape[0] - 1):
-        ahead = values[t + 1]
-        w = np.exp(-ahead / temperature)
-        after[:] = 0.0
-        for x in range(p.size):
-            if p[x] == 0.0:
-                continue
-            m, s = _base_and_sum(indptr, indices, data, temperature, ahead, w, x)
-            for e in range(indptr[x], indptr[x + 1]):
-                weight = w[indices[e]] if m == 0.0 else np.exp(-(ahead[indices[e]] - m) / temperature)
-                mass = p[x] / s * data[e] * weight  # eq:optQ
-                moves[e] += mass
-                after[indices[e]] += mass
-        total = after.sum()
-        for x in range(p.size):
-            p[x] = after[x] / total
-
-
-@njit(cache=True, error_model="numpy")
-def _follow(indptr: Any, indices: Any, data: Any, control: Any, block: Any, p: Any, paid: Any) -> None:
-    """paid[0, t] = p_t.c_t and paid[1, t] = p_t.control, with p_{t+1} = p_t Q; p ends as the law after the block."""
-    after = np.empty_like(p)
-    for t in range(block.shape[0]):
-        state_cost, control_cost, total = 0.0, 0.0, 0.0
-        for x in range(p.size):
+@entry()
+def push_along(P: Any, chances: Any, laws: Any) -> None:
+    """laws[t+1] = laws[t] Q_t, divided by its sum; chances[t] are the entries of Q_t, or chances[0] in all rounds."""
+    indptr, indices = P.indptr, P.indices
+    for t in range(laws.shape[0] - 1):
+        before, after, total = laws[t], laws[t + 1], 0.0
+        entries = chances[t] if chances.shape[0] > 1 else chances[0]
+        for x in range(after.size):
             after[x] = 0.0
-        for x in range(p.size):
-            if p[x] == 0.0:
-                continue
-            state_cost += p[x] * block[t, x]
-            control_cost += p[x] * control[x]
-            for e in range(indptr[x], indptr[x + 1]):
-                after[indices[e]] += p[x] * data[e]
-        paid[0, t] = state_cost
-        paid[1, t] = control_cost
-        for x in range(p.size):
+        for x in range(before.size):
+            if before[x] > 0.0:
+                for p in range(indptr[x], indptr[x + 1]):
+                    after[indices[p]] += before[x] * entries[p]
+        for x in range(after.size):
             total += after[x]
-        for x in range(p.size):
-            p[x] = after[x] / total
+        for x in range(after.size):
+            after[x] /= total
 
 
-@njit(cache=True, error_model="numpy")
-def _add_costs(costs: Any, total: Any, lost: Any, lowest: Any, highest: Any) -> None:
+@entry()
+def slopes_back(P: Any, control: Any, costs: Any, laws: Any, slopes: Any) -> None:
+    """slopes(x,y) += sum_t p_t(x) J_{t+1}(y), with J_t = c_t + control + Q J_{t+1} less its minimum."""
+    indptr, indices, data = P
+    space = np.zeros((2, control.size))
+    ahead, here = space[0], space[1]
+    for t in range(costs.shape[0] - 1, -1, -1):
+        least = np.inf
+        for x in range(control.size):
+            mean = 0.0
+            for p in range(indptr[x], indptr[x + 1]):
+                slopes[p] += laws[t, x] * ahead[indices[p]]
+                mean += data[p] * ahead[indices[p]]
+            here[x] = costs[t, x] + control[x] + mean
+            least = min(least, here[x])
+        for x in range(control.size):
+            ahead[x] = here[x] - least
+
+
+@entry()
+def add_costs(costs: Any, total: Any, lost: Any, lowest: Any, highest: Any) -> None:
+    """Add every row of costs to ``total + lost``, exactly but for the rounding of ``lost``, and widen the extremes."""
     for t in range(costs.shape[0]):
         for x in range(costs.shape[1]):
             c = costs[t, x]
@@ -119,40 +116,3 @@ def _add_costs(costs: Any, total: Any, lost: Any, lowest: Any, highest: Any) -> 
             total[x] = new
             lowest[x] = min(lowest[x], c)
             highest[x] = max(highest[x], c)
-
-
-@njit(cache=True, error_model="numpy")
-def _laws_forward(indptr: Any, indices: Any, data: Any, control: Any, costs: Any, laws: Any) -> float:
-    """Fill laws[t-1] = p_t from laws[0] = p_1, and return sum_t p_t.(c_t + control)."""
-    after = np.empty(control.size)
-    total = 0.0
-    for t in range(costs.shape[0]):
-        after[:] = 0.0
-        for x in range(after.size):
-            mass = laws[t, x]
-            if mass == 0.0:
-                continue
-            total += mass * (costs[t, x] + control[x])
-            for e in range(indptr[x], indptr[x + 1]):
-                after[indices[e]] += mass * data[e]
-        if t + 1 < costs.shape[0]:
-            laws[t + 1] = after / after.sum()
-    return total
-
-
-@njit(cache=True, error_model="numpy")
-def _slopes_back(indptr: Any, indices: Any, data: Any, control: Any, costs: Any, laws: Any, slopes: Any) -> None:
-    """slopes(x,y) += sum_t p_t(x) J_{t+1}(y), with J_{t+1} less its minimum."""
-    J = np.zeros(control.size)
-    before = np.empty(control.size)
-    for t in range(costs.shape[0] - 1, -1, -1):
-        for x in range(J.size):
-            mean = 0.0
-            for e in range(indptr[x], indptr[x + 1]):
-                j = J[indices[e]]
-                slopes[e] += laws[t, x] * j
-                mean += data[e] * j
-            before[x] = costs[t, x] + control[x] + mean
-        least = before.min()
-        for x in range(J.size):
-            J[x] = before[x] - least

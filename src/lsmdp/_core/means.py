@@ -1,52 +1,52 @@
-"""Means of the costs so far: all of them, discounted, or in a window."""
+"""Means of the costs so far: all of them, discounted, or those in a window.
+
+The bits of each are the same wherever the rounds are cut into blocks: every entry is the result of the same additions
+in the same order.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from lsmdp._core.compile import entry
+from lsmdp.arrays import Floats
 
 
-@njit(cache=True, error_model="numpy")
-def _running_means(c_sum: Any, costs: Any, t: int, kappa: float, total: Any, means: Any) -> None:
-    """The total after the last round, and as many means as there is room for."""
-    for k in range(costs.shape[0]):
-        before, weight = c_sum if k == 0 else total, (t + k + 1) + kappa
-        if k < means.shape[0]:
-            for x in range(total.size):
-                s = before[x] + costs[k, x]
-                total[x], means[k, x] = s, s / weight
-        else:
-            for x in range(total.size):
-                total[x] = before[x] + costs[k, x]
+def running_sums(c_sum: Floats, costs: Floats) -> Floats:
+    """The sum of all costs after each round; c_sum is that of the rounds before."""
+    sums = np.array(costs, dtype=np.float64)
+    sums[:1] += c_sum
+    return np.asarray(np.add.accumulate(sums, axis=0, out=sums))
 
 
-@njit(cache=True, error_model="numpy")
+@entry()
 def discounted_means(mean: Any, costs: Any, beta: float) -> Any:
     """c~ <- beta c~ + (1 - beta) c for each row of costs."""
     rounds, n = costs.shape
     means = np.empty((rounds, n))
     for t in range(rounds):
-        before = mean if t == 0 else means[t - 1]
         for x in range(n):
-            means[t, x] = beta * before[x] + (1.0 - beta) * costs[t, x]
+            before = mean[x] if t == 0 else means[t - 1, x]
+            means[t, x] = beta * before + (1.0 - beta) * costs[t, x]
     return means
 
 
-@njit(cache=True, error_model="numpy")
-def window_means(ring: Any, costs: Any, t: int) -> Any:
-    """The mean of the ring after each row of costs has taken the place of its oldest; t rounds were before.
+def window_means(ring: Floats, costs: Floats, t: int) -> Floats:
+    """The mean of the last costs after each row of ``costs``, which takes the place of the oldest in the ring.
 
-    It is summed anew each round: what is added and taken away again would leave rounding errors behind.
+    t rounds were before; places of the ring that were never filled hold zeros. Each mean is summed anew, the oldest
+    cost first: what is added and taken away again would leave rounding errors behind.
     """
-    width, n = ring.shape
-    means = np.zeros((costs.shape[0], n))
-    for k in range(costs.shape[0]):
-        ring[(t + k) % width] = costs[k]
-        for i in range(width):
-            for x in range(n):
-                means[k, x] += ring[i, x]
-        for x in range(n):
-            means[k, x] /= min(t + k + 1, width)
-    return means
+    width, rounds = len(ring), len(costs)
+    seen = np.concatenate([np.roll(ring, -(t % width), axis=0)[1:], costs])
+    if rounds < width:
+        sums = np.stack([np.add.accumulate(seen[k : k + width], axis=0)[-1] for k in range(rounds)])
+    else:
+        sums = seen[:rounds].copy()
+        for k in range(1, width):
+            sums += seen[k : k + rounds]
+    last = seen[-width:]
+    ring[(t + rounds - width + np.arange(width)) % width] = last
+    return np.asarray(sums / np.minimum(t + 1 + np.arange(rounds), width)[:, np.newaxis])

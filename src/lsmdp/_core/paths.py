@@ -1,4 +1,4 @@
-"""Cheapest ways from states whose values are known."""
+"""Shortest ways along the moves of a chain, from states where a value is known."""
 
 from __future__ import annotations
 
@@ -7,13 +7,25 @@ from typing import Any
 import numpy as np
 
 from lsmdp._core.compile import entry
+from lsmdp._core.sparse import rows
+from lsmdp.arrays import CSR, Floats
+
+
+def lower_to_paths(lengths: CSR, v: Floats) -> Floats:
+    """The largest function f <= v with f(y) <= f(x) + lengths(x, y) for every move x -> y; no length is negative.
+
+    A value may be infinite. With v = 0 in one state and infinity elsewhere, f is the distance from that state. One run
+    of Dijkstra's algorithm.
+    """
+    found = v.copy()
+    _settle(rows(lengths), np.argsort(v), found, np.zeros((2, v.size), dtype=np.int64))
+    return found
 
 
 @entry()
-def _lower_to_paths(
-    indptr: Any, indices: Any, log_P: Any, c: Any, lambda_low: float, ascending: Any, v: Any, work: Any
-) -> None:
+def _settle(P: Any, ascending: Any, v: Any, work: Any) -> None:
     """Settle states in ascending order of value: those never lowered from the sorted list, the others from a heap."""
+    indptr, indices, lengths = P
     heap, spot, size, at = work[0], work[1], 0, 0  # heap[spot[x] - 1] = x; 0: never lowered, -1: settled
     while True:
         while at < v.size and spot[ascending[at]] != 0:
@@ -36,7 +48,7 @@ def _lower_to_paths(
         spot[y] = -1
         for p in range(indptr[y], indptr[y + 1]):
             x = np.int64(indices[p])
-            through = v[y] + max(0.0, c[x] - lambda_low - log_P[p])
+            through = v[y] + lengths[p]
             if through < v[x]:
                 v[x] = through
                 if spot[x] == 0:

@@ -1,4 +1,4 @@
-"""Power steps, many in one call."""
+"""Power steps z <- g * (A z), many in one call."""
 
 from __future__ import annotations
 
@@ -8,66 +8,54 @@ import numpy as np
 
 from lsmdp._core.compile import entry, inner
 
+_STEPS_OF_A_LOOK = 10  # Steps between two looks at the contraction: enough to tell a rate from an oscillation.
+_SMALLEST = 1e-120  # Steps stop at an entry of z below this; two more steps lose at most 130 decades.
+
 
 @inner()
-def _power_step(
-    indptr: Any, indices: Any, data: Any, g: Any, z: Any, scale: float, out: Any
-) -> tuple[float, float, float]:
-    lo, hi, smallest = np.inf, 0.0, np.inf
-    for x in range(z.size):
+def _step(P: Any, g: Any, z: Any, scale: float, out: Any) -> tuple[float, float]:
+    """out = scale g * (A z), and the extremes of g * (A z) / z."""
+    indptr, indices, data = P
+    lo, hi = np.inf, 0.0
+    for x in range(out.size):
         s = 0.0
         for p in range(indptr[x], indptr[x + 1]):
             s += data[p] * z[indices[p]]
         s *= g[x]
-        ratio = s / z[x]
-        lo = min(lo, ratio)
-        hi = max(hi, ratio)
-        s *= scale
-        out[x] = s
-        smallest = min(smallest, s)
-    return lo, hi, smallest
+        lo, hi = min(lo, s / z[x]), max(hi, s / z[x])
+        out[x] = scale * s
+    return lo, hi
 
 
 @entry()
-def _power_walk(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    g: Any,
-    z: Any,
-    out: Any,
-    second: Any,
-    target: float,
-    max_steps: int,
-    averaging: bool,
-    block: int,
-    smallest_allowed: float,
+def power_walk(
+    P: Any, g: Any, z: Any, space: Any, target: float, max_steps: int, averaging: bool
 ) -> tuple[int, float, float, bool]:
-    scale, rate, gap = 1.0, 1.0, np.inf
-    gap_before = np.inf
-    steps, since = 0, 0
+    """z <- g * (A z) in place, scaled, until the ratios agree within ``target`` or an entry of z is very small.
+
+    After some steps that have not halved the gap, or from the start with ``averaging``, pairs of steps are averaged:
+    z <- (A z + A A z) / 2. Returns the steps, the last gap, the contraction per step that was seen last (1: none), and
+    whether pairs were averaged. ``space`` has room for two vectors.
+    """
+    once, twice = space[0], space[1]
+    scale, rate, gap, gap_before, steps, since = 1.0, 1.0, np.inf, np.inf, 0, 0
     while steps < max_steps:
-        lo, hi, smallest = _power_step(indptr, indices, data, g, z, scale, out)
-        steps += 1
-        since += 1
-        gap, scale = np.log(hi / lo), 1.0 / np.sqrt(lo * hi)
-        if averaging and gap > target and steps < max_steps:
-            _power_step(indptr, indices, data, g, out, scale, second)
-            steps += 1
-            since += 1
-            smallest = np.inf
+        lo, hi = _step(P, g, z, scale, once)
+        gap, scale, done = np.log(hi / lo), 1.0 / np.sqrt(lo * hi), 1
+        if averaging and gap > target and steps + 1 < max_steps:
+            _step(P, g, once, scale, twice)
+            done = 2
             for x in range(z.size):
-                out[x] = (out[x] + second[x]) / 2
-                smallest = min(smallest, out[x])
-        largest = 0.0
+                once[x] = (once[x] + twice[x]) / 2
+        smallest, largest = np.inf, 0.0
         for x in range(z.size):
-            largest = max(largest, out[x])
+            smallest, largest = min(smallest, once[x]), max(largest, once[x])
         for x in range(z.size):
-            z[x] = out[x] / largest
-        smallest /= largest
-        if gap <= target or smallest < smallest_allowed:
+            z[x] = once[x] / largest
+        steps, since = steps + done, since + done
+        if gap <= target or smallest < _SMALLEST * largest:
             break
-        if since >= block:
+        if since >= _STEPS_OF_A_LOOK:
             if gap_before < np.inf:
                 rate = (gap / gap_before) ** (1.0 / since)
                 averaging = averaging or gap > gap_before / 2

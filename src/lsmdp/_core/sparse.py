@@ -1,15 +1,23 @@
-"""Compiled loops over the states for P and the policies of a value function.
+"""P in compressed rows (CSR): sums over the rows for a value function v, the certificate of v, and its policy.
 
-The methods of a solve, elimination, the facts of a chain and the searches of a bracket keep theirs beside them; no
-loop over states is plain Python anywhere.
+Every function takes P, a value function v and the temperature T. ``flow`` computes what depends on v alone: the sums
 
-All of them read P once, row by row, as CSR arrays. Every row is scaled by its own smallest successor value
-m(x) = min_{P(x,y)>0} v(y), so that e^{-(v(y) - m(x))/T} lies in (0, 1] and at least one of them is 1: no span of v can
-underflow a row. The difference is taken before it is divided by the temperature T: it is then off by a relative eps, so
-that a chance Q_v(y|x) of e^-d is off by a relative d eps, whatever the size of v / T (whose own rounding would be an
-absolute error of the exponent). Where v spans no more than ``FLAT`` T, the busiest loops take the same m = min v for
-all rows: then n exponentials do, one per state, in place of one per entry. These loops take the logarithms of many
-rows together, after their sums, and a large P in a fixed number of parts, by as many threads as there are.
+    s(x) = sum_y P(x,y) e^{(m - v(y))/T}.
+
+``residual`` and ``evaluate`` bound every entry of Bv - v (eq:bellman_V), the rounding of their own computation
+included; this is the certificate of a solve. ``policy_weights``, ``push``, ``expect``, ``control_cost`` and ``sample``
+are about the policy Q_v(y|x) = P(x,y) e^{(m - v(y))/T} / s(x) (eq:optQ).
+
+**Scales.** Where v spans at most ``SPAN_OF_ONE_SCALE`` T, one scale m = min v serves all rows: n exponentials do, one
+per state, and s is a product of P with a vector. Such a v is called *flat*. Elsewhere every row has a scale of its own,
+its smallest successor value m(x) = min_{P(x,y)>0} v(y), so that e^{(m(x) - v(y))/T} lies in (0, 1] and at least one of
+them is 1: no span of v can underflow a row. The difference is taken before it is divided by the temperature: it is then
+off by a relative eps, so that a chance Q_v(y|x) of e^-d is off by a relative d eps, whatever the size of v / T (whose
+own rounding would be an absolute error of the exponent).
+
+**Speed.** Rows are read in blocks: first all sums of a block, then all of their logarithms, since a logarithm between
+two sums would make the reads of the second wait. A large P is cut into slices of its rows, one for each thread
+(threads.py).
 
 **Rounding of the residual.** ``residual`` computes r = Bv - v and encloses it. With unit roundoff e, k entries in
 the row and s = sum_y P(x,y) exp(-(v(y) - m)/T): each exponent d = (v(y) - m)/T carries a relative error 2e, exp at
@@ -39,51 +47,32 @@ import numpy as np
 from numba import njit
 
 from lsmdp._core.compile import entry, inner
-from lsmdp._core.explog import (
-    any_below,
-    exponentials,
-    extremes,
-    logarithms,
-)
-from lsmdp._core.threads import in_parts
-from lsmdp.arrays import (
-    CSR,
-    EPS,
-    Floats,
-    Ints,
-    frozen,
-)
+from lsmdp._core.explog import exponentials, extremes, logarithms
+from lsmdp._core.threads import in_slices
+from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen, like, row_sums
+
+_BLOCK = 256  # Rows whose sums wait for their logarithms: six arrays of so many numbers stay in the nearest cache.
+NORMAL = 2.3e-308  # The smallest positive float of full precision.
+SURELY_NORMAL = 1e-290  # Beside a sum from here on, what is lost below 1e-308 is far less than its rounding.
+SPAN_OF_ONE_SCALE = 100.0  # The span of v/T up to which one scale serves all rows; e^-100 costs 500 eps of log s.
+_ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+
+
+class Rows(NamedTuple):
+    """The arrays of a CSR matrix, as compiled loops read them."""
+
+    indptr: Any
+    indices: Any
+    data: Any
+
 
 Arrays = tuple[Any, Any, Any]
-ROWS = 256  # sums that wait for their logarithms
-NORMAL = 2.3e-308  # smallest number of full precision
-TINY = 1e-290  # from here on, what is lost below 1e-308 is far below any rounding
-FLAT = 100.0  # span of v / T up to which one scale serves all rows; the price is a rounding error of 5 FLAT eps
-FLAT_SINGLE = 80.0  # the same in single precision
-ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
-def rows(P: CSR) -> Arrays:
-    """The arrays of P as the loops read them: unsigned (no wrap-around checks) and read-only."""
+def rows(P: CSR) -> Rows:
+    """The arrays of P: with unsigned indices, which need no check for a count from the end, and read-only."""
     unsigned = np.uint32 if P.indices.itemsize == 4 else np.uint64
-    return P.indptr.view(unsigned), P.indices.view(unsigned), P.data
-
-
-def exponentials_of(P: CSR, v: Floats, temperature: float = 1.0) -> tuple[float, Floats]:
-    """(min v, e^{(min v - v)/T}) where v is flat; else an empty array, from which a loop knows to scale each row."""
-    v = frozen(v)
-    low, high = extremes(v)
-    return low, exponentials_from(P, v, low, high, temperature)
-
-
-def exponentials_from(P: CSR, v: Floats, low: float, high: float, temperature: float, *, single: bool = False) -> Any:
-    """The same for a v whose extremes are known; in single precision where that is wanted and there is room for it."""
-    if not high - low <= FLAT * temperature:
-        return np.empty(0)
-    single = single and high - low <= FLAT_SINGLE * temperature
-    w, v = np.empty(v.size, dtype=np.float32 if single else np.float64), frozen(v)
-    in_parts(P.data.size, v.size, lambda _, first, last: _weights(v, low, temperature, w, first, last))
-    return w
+    return Rows(frozen(P.indptr.view(unsigned)), frozen(P.indices.view(unsigned)), frozen(P.data))
 
 
 class Flow(NamedTuple):
@@ -104,77 +93,116 @@ class Flow(NamedTuple):
     @property
     def base(self) -> Floats:
         """Bv - v for the cost 0."""
-        return np.asarray((self.low - self.v) - self.temperature * self.logs)
+        base = self.low - self.v
+        base -= self.temperature * self.logs
+        return np.asarray(base)
+
+
+def exponentials_of(P: CSR, v: Floats, temperature: float = 1.0) -> tuple[float, Floats]:
+    """(min v, e^{(min v - v)/T}) where v is flat; else an empty array, from which a loop knows to scale each row."""
+    v = frozen(v)
+    low, high = extremes(v)
+    return low, exponentials_from(P, v, low, high, temperature)
+
+
+def exponentials_from(P: CSR, v: Floats, low: float, high: float, temperature: float) -> Floats:
+    """The same for a v whose extremes are known."""
+    if not high - low <= SPAN_OF_ONE_SCALE * temperature:
+        return np.empty(0)
+    w, v = np.empty(v.size), frozen(v)
+    in_slices(P.nnz, v.size, lambda _, first, last: _weights(v, low, temperature, w, first, last))
+    return w
 
 
 def flow(P: CSR, v: Floats, temperature: float = 1.0) -> Flow:
-    """One pass over P: everything about v that the passes of a round share."""
-    return _certificate(P, np.empty(0), v, temperature, np.empty(0), 0.0, keep=True)[0]
+    """Everything about v that the steps of a round share, from one reading of P."""
+    found = _unevaluated(P, v, temperature, keep=True)
+    _bounds(P, found, np.empty(0), 0.0, np.empty(0))
+    return found
 
 
 def residual(P: CSR, c: Floats, v: Floats, temperature: float, slack: float = 0.0) -> tuple[Floats, float, float]:
     """r = Bv - v with bounds (lo, hi) on all of its entries, the rounding of this very computation included."""
-    r = np.empty(v.size)
-    _, lo, hi = _certificate(P, c, v, temperature, r, slack, keep=False)
+    r = np.empty(P.shape[0])
+    lo, hi = _bounds(P, _unevaluated(P, v, temperature, keep=False), c, slack, r)
     return r, lo, hi
 
 
 def evaluate(P: CSR, c: Floats, v: Floats, temperature: float, slack: float = 0.0) -> tuple[Flow, float, float]:
     """The bounds of ``residual``, with what the next residual of the same v can use."""
-    return _certificate(P, c, v, temperature, np.empty(0), slack, keep=True)
+    found = _unevaluated(P, v, temperature, keep=True)
+    return found, *_bounds(P, found, c, slack, np.empty(0))
 
 
-def _certificate(
-    P: CSR, c: Floats, v: Floats, temperature: float, r: Floats, slack: float, *, keep: bool
-) -> tuple[Flow, float, float]:
-    """With ``keep``, all of the flow; without a cost, no bounds."""
+def bounds(P: CSR, of: Flow, c: Floats, slack: float = 0.0) -> tuple[float, float]:
+    """The bounds of ``residual`` to the same bits; where the flow of v is flat, the entries of P are not read again."""
+    if not of.flat:
+        return residual(P, c, of.v, of.temperature, slack)[1:]
+    return _bounds(P, of, c, slack, np.empty(0), known=True)
+
+
+def _unevaluated(P: CSR, v: Floats, temperature: float, *, keep: bool) -> Flow:
+    """A flow with room for its sums and their logarithms, if they are to be kept."""
     low, w = exponentials_of(P, v, temperature)
-    s, logs = np.empty(v.size if keep and w.size else 0), np.empty(v.size if keep else 0)
-    given = (*rows(P), frozen(c), frozen(v), low, w, temperature, EPS, slack, r, s, logs)
-    bounds = in_parts(P.data.size, v.size, lambda _, first, last: _residual(*given, first, last))
-    flow = Flow(frozen(v), temperature, low, w, s, logs)
-    return flow, min(lo for lo, _ in bounds), max(hi for _, hi in bounds)
+    states = P.shape[0] if keep else 0
+    return Flow(frozen(v), float(temperature), low, w, np.empty(states if w.size else 0), np.empty(states))
 
 
-def policy_weights(P: CSR, v: Floats, temperature: float = 1.0) -> Floats:
-    """The entries of Q_v aligned with P's (eq:optQ)."""
-    out = np.empty(P.nnz)
-    _policy_weights(*rows(P), frozen(v), temperature, exponentials_of(P, v, temperature)[1], out)
-    return out
-
-
-def push(P: CSR, v: Floats, p: Floats, temperature: float = 1.0) -> Floats:
-    """p Q_v, the law of the next state."""
-    out = np.zeros(v.size)
-    _push(*rows(P), frozen(v), temperature, frozen(p), out)
-    return out
-
-
-def expect(P: CSR, v: Floats, f: Floats, temperature: float = 1.0) -> Floats:
-    """Q_v f, the expectation of f after one step, for each state."""
-    out = np.empty(v.size)
-    _expect(*rows(P), frozen(v), temperature, frozen(f), out)
-    return out
-
-
-def control_cost(P: CSR, v: Floats, temperature: float = 1.0) -> Floats:
-    """KL(Q_v(.|x) || P(.|x)) for each state, in nats (not multiplied by the temperature)."""
-    out = np.empty(v.size)
-    _control_cost(*rows(P), frozen(v), temperature, out)
-    return out
+def _bounds(P: CSR, of: Flow, c: Floats, slack: float, r: Floats, known: bool = False) -> tuple[float, float]:
+    given = (rows(P), of, frozen(c), float(slack), r, known)
+    found = in_slices(P.nnz, P.shape[0], lambda _, first, last: _certify(*given, first, last))
+    return min(lo for lo, _ in found), max(hi for _, hi in found)
 
 
 def scaled_sums(P: CSR, v: Floats, temperature: float = 1.0) -> tuple[Floats, Floats]:
     """m(x) = min_{P(x,y)>0} v(y), and sum_y P(x,y) e^{(m(x) - v(y))/T}, for each state: no span of v is too large."""
-    m, s = np.empty(v.size), np.empty(v.size)
-    _scaled_sums(*rows(P), frozen(v), temperature, m, s)
-    return m, s
+    m, _, weights = weigh_rows(P, v, temperature)
+    return m, row_sums(like(P, weights))
+
+
+def weigh_rows(P: CSR, v: Floats, temperature: float) -> tuple[Floats, Floats, Floats]:
+    """m(x), and for every entry of P the exponent d = (v(y) - m(x))/T and the weight P(x,y) e^-d."""
+    ahead = v[P.indices]
+    m = np.minimum.reduceat(ahead, P.indptr[:-1])
+    with np.errstate(over="ignore"):
+        d = (ahead - np.repeat(m, np.diff(P.indptr))) / temperature
+    return m, d, P.data * np.exp(-d)
+
+
+def control_of(P: CSR, d: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """s and KL(Q_v(.|x) || P(.|x)) for each state, from the exponents and the weights of ``weigh_rows``."""
+    s = row_sums(like(P, weights))
+    means = row_sums(like(P, weights * np.where(weights > 0.0, d, 0.0)))
+    return s, np.maximum(-means / s - np.log(s), 0.0)
+
+
+def policy_weights(P: CSR, v: Floats, temperature: float = 1.0) -> Floats:
+    """The entries of Q_v aligned with P's (eq:optQ)."""
+    _, w = exponentials_of(P, v, temperature)
+    weights = P.data * w[P.indices] if w.size else weigh_rows(P, v, temperature)[2]
+    return np.asarray(weights / np.repeat(row_sums(like(P, weights)), np.diff(P.indptr)))
+
+
+def push(P: CSR, v: Floats, p: Floats, temperature: float = 1.0) -> Floats:
+    """p Q_v, the law of the next state."""
+    return np.asarray(p @ like(P, policy_weights(P, v, temperature)))
+
+
+def expect(P: CSR, v: Floats, f: Floats, temperature: float = 1.0) -> Floats:
+    """Q_v f, the expectation of f after one step, for each state."""
+    return np.asarray(like(P, policy_weights(P, v, temperature)) @ f)
+
+
+def control_cost(P: CSR, v: Floats, temperature: float = 1.0) -> Floats:
+    """KL(Q_v(.|x) || P(.|x)) for each state, in nats (not multiplied by the temperature)."""
+    _, d, weights = weigh_rows(P, v, temperature)
+    return control_of(P, d, weights)[1]
 
 
 def sample(P: CSR, v: Floats, states: Ints, uniforms: Floats, temperature: float = 1.0) -> Ints:
     """A next state under Q_v from each of ``states``, by inversion of one uniform number each."""
     out = np.empty(states.size, dtype=np.int64)
-    _sample(*rows(P), frozen(v), temperature, frozen(states), frozen(uniforms), out)
+    _sample(rows(P), frozen(v), temperature, frozen(states), frozen(uniforms), out)
     return out
 
 
@@ -186,27 +214,29 @@ def enclose(
     base = step + temperature * surprise
     value = c + base  # eq:bellman_V
     error = eps * (temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(step) + abs(base) + abs(value))
-    return value, error + temperature * entries * (1e-300 / min(s, TINY) * 1e-23) + slack
+    small = s if s < SURELY_NORMAL else SURELY_NORMAL
+    return value, error + temperature * entries * (1e-300 / small * 1e-23) + slack
 
 
 @entry(nogil=True)
 def _weights(v: Any, low: float, temperature: float, w: Any, first: int, last: int) -> None:
-    d = np.empty(ROWS)
-    for start in range(first, last, ROWS):
-        end = min(start + ROWS, last)
-        here = v[start:end]
-        for k in range(end - start):
-            d[k] = here[k] - low
-        if temperature != 1.0:
-            for k in range(end - start):
-                d[k] /= temperature
-        exponentials(d[: end - start], w[start:end])
+    """w = e^{(low - v)/T} for the states from ``first`` on."""
+    d, size = np.empty(_BLOCK), _BLOCK
+    for start in range(first, last, _BLOCK):
+        if start + size > last:
+            size = last - start
+        for k in range(size):
+            d[k] = (v[start + k] - low) / temperature
+        exponentials(d[:size], w[start : start + size])
 
 
 @inner()
 def logs_of(s: Any, logs: Any) -> None:
     """logs = log s for a whole array of positive numbers."""
-    if not any_below(s, NORMAL):
+    small = 0
+    for k in range(s.size):  # counted, not compared one after the other: many at a time
+        small += not s[k] >= NORMAL
+    if small == 0:
         logarithms(s, logs)
     else:
         for k in range(s.size):
@@ -220,116 +250,81 @@ def flat_sums(indptr: Any, indices: Any, data: Any, w: Any, start: Any, size: in
     p = np.uint64(ends[0])
     for k in range(size):
         end, total, other = np.uint64(ends[k + 1]), zero, zero
-        while p + FOUR <= end:  # several at a time, so that none waits for the other
-            total += data[p] * w[indices[p]] + data[p + TWO] * w[indices[p + TWO]]
-            other += data[p + ONE] * w[indices[p + ONE]] + data[p + THREE] * w[indices[p + THREE]]
-            p += FOUR
-        if p + TWO <= end:
+        while p + _FOUR <= end:  # several at a time, so that none waits for the other
+            total += data[p] * w[indices[p]] + data[p + _TWO] * w[indices[p + _TWO]]
+            other += data[p + _ONE] * w[indices[p + _ONE]] + data[p + _THREE] * w[indices[p + _THREE]]
+            p += _FOUR
+        if p + _TWO <= end:
             total += data[p] * w[indices[p]]
-            other += data[p + ONE] * w[indices[p + ONE]]
-            p += TWO
+            other += data[p + _ONE] * w[indices[p + _ONE]]
+            p += _TWO
         if p < end:
             total += data[p] * w[indices[p]]
-            p += ONE
+            p += _ONE
         s[k] = total + other
 
 
 @inner()
-def block_sums(
-    indptr: Any, indices: Any, data: Any, v: Any, w: Any, temperature: float, start: int, size: int, m: Any, s: Any
-) -> None:
-    """s = sum_y P(x,y) e^{(m - v(y))/T} for the rows start + k, k < size; m is given where v is flat, else found."""
-    if w.size > 0:
-        flat_sums(indptr, indices, data, w, start, size, s)
-        return
-    for k in range(size):
-        x, least, total = start + k, np.inf, 0.0
-        for p in range(indptr[x], indptr[x + 1]):
-            least = min(least, v[indices[p]])
-        for p in range(indptr[x], indptr[x + 1]):
+def _steep_sums(P: Any, v: Any, temperature: float, start: int, m: Any, s: Any) -> None:
+    """m = min v over the successors of the rows start + k, and s = sum_y P(x,y) e^{(m - v(y))/T}."""
+    indptr, indices, data = P
+    for k in range(s.size):
+        least, total = np.inf, 0.0
+        for p in range(indptr[start + k], indptr[start + k + 1]):
+            if v[indices[p]] < least:
+                least = v[indices[p]]
+        for p in range(indptr[start + k], indptr[start + k + 1]):
             total += data[p] * np.exp(-(v[indices[p]] - least) / temperature)
         m[k], s[k] = least, total
 
 
-@inner()
-def block_bounds(
-    ends: Any,
-    c: Any,
-    v: Any,
-    m: Any,
-    s: Any,
-    logs: Any,
-    temperature: float,
-    eps: float,
-    slack: float,
-    lower: Any,
-    upper: Any,
-) -> tuple[float, float]:
-    """Bounds on r(x) for a block of rows; a v or a c beyond floats proves nothing."""
-    if any_below(s[: v.size], TINY):
-        for k in range(v.size):
-            entries = np.float64(np.int32(ends[k + 1] - ends[k]))
-            value, error = enclose(c[k], m[k] - v[k], s[k], -logs[k], temperature, entries, eps, slack)
-            lower[k], upper[k] = value - error, value + error
-    else:  # the same for any s, without a division
-        for k in range(v.size):
-            entries = np.float64(np.int32(ends[k + 1] - ends[k]))
-            value, error = enclose(c[k], m[k] - v[k], TINY, -logs[k], temperature, entries, eps, slack)
-            lower[k], upper[k] = value - error, value + error
-    bad, lo, hi = 0, np.inf, -np.inf
-    for k in range(v.size):
-        bad += not upper[k] - lower[k] < np.inf
-    for k in range(v.size):
-        lo, hi = min(lo, lower[k]), max(hi, upper[k])
-    return (-np.inf, np.inf) if bad else (lo, hi)
-
-
 @entry(nogil=True)
-def _residual(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    c: Any,
-    v: Any,
-    low: float,
-    w: Any,
-    temperature: float,
-    eps: float,
-    slack: float,
-    r: Any,
-    all_s: Any,
-    all_logs: Any,
-    first: int,
-    last: int,
-) -> tuple[float, float]:
-    """Bounds on Bv - v, and whatever there is room for: itself, s, and log s for m = low."""
-    lo, hi, keep, flat = np.inf, -np.inf, all_logs.size > 0, w.size > 0
-    space = np.empty((6, ROWS))
-    m, some_s, some_logs, cost, lower, upper = space[0], space[1], space[2], space[3], space[4], space[5]
-    for k in range(ROWS):
-        m[k] = low
-    for start in range(first, last, ROWS):  # sums first: a logarithm in between would make the next row's reads wait
-        size = min(ROWS, last - start)
-        end = start + size
-        s = all_s[start:end] if keep and flat else some_s[:size]
-        logs = all_logs[start:end] if keep and flat else some_logs[:size]
-        block_sums(indptr, indices, data, v, w, temperature, start, size, m, s)
-        logs_of(s, logs)
-        here = v[start:end]
+def _certify(P: Any, of: Any, c: Any, slack: float, r: Any, known: bool, first: int, last: int) -> tuple[float, float]:
+    """Bounds on Bv - v if there is a cost, and whatever there is room for: Bv - v itself, s, and log s for m = low.
+
+    With ``known``, the sums and their logarithms are not computed but read. A v or a c beyond floats proves nothing.
+    """
+    lo, hi, bad, size, T = np.inf, -np.inf, 0, _BLOCK, of.temperature
+    flat, keep, space = of.w.size > 0, of.logs.size > 0, np.empty((5, _BLOCK))
+    m, some_s, some_logs, lower, upper = space[0], space[1], space[2], space[3], space[4]
+    for k in range(_BLOCK):
+        m[k] = of.low
+    for start in range(first, last, _BLOCK):
+        if start + size > last:
+            size = last - start
+        here = of.v[start : start + size]
+        s = of.s[start : start + size] if keep and flat else some_s[:size]
+        logs = of.logs[start : start + size] if keep and flat else some_logs[:size]
+        if not known:
+            if flat:
+                flat_sums(P.indptr, P.indices, P.data, of.w, start, size, s)
+            else:
+                _steep_sums(P, of.v, T, start, m, s)
+            logs_of(s, logs)
         if c.size > 0:
+            ends, cost, least = P.indptr[start : start + size + 1], c[start : start + size], SURELY_NORMAL
             for k in range(size):
-                cost[k] = c[start + k]
-            ends = indptr[start : end + 1]
-            least, most = block_bounds(ends, cost, here, m, s, logs, temperature, eps, slack, lower, upper)
-            lo, hi = min(lo, least), max(hi, most)
-        if r.size > 0:
-            out = r[start:end]
+                if s[k] < least:
+                    least = s[k]  # one for all of the block, which spares a division a row
             for k in range(size):
-                out[k] = cost[k] + ((m[k] - here[k]) - temperature * logs[k])
+                entries = np.float64(np.int32(ends[k + 1] - ends[k]))
+                value, error = enclose(cost[k], m[k] - here[k], least, -logs[k], T, entries, EPS, slack)
+                lower[k], upper[k] = value - error, value + error
+            for k in range(size):
+                bad += not upper[k] - lower[k] < np.inf
+            for k in range(size):
+                if lower[k] < lo:
+                    lo = lower[k]
+                if upper[k] > hi:
+                    hi = upper[k]
+            if r.size > 0:
+                for k in range(size):
+                    r[start + k] = cost[k] + ((m[k] - here[k]) - T * logs[k])
         if keep and not flat:
-            out = all_logs[start:end]
             for k in range(size):
-                out[k] = logs[k] + (low - m[k]) / temperature
+                of.logs[start + k] = logs[k] + (of.low - m[k]) / T
+    if bad > 0:
+        lo, hi = -np.inf, np.inf
     return lo, hi
 
 
@@ -351,105 +346,27 @@ def evaluate_into(
 
     v is read-only and so is c: then all of this is compiled already, for Python.
     """
-    if not high <= FLAT * temperature:
+    if not high <= SPAN_OF_ONE_SCALE * temperature:
         return -np.inf, np.inf
     first: Any = np.int64(0)  # a 0 would be another kind of argument
+    known: Any = np.bool_(False)  # and so would False
     _weights(v, 0.0, temperature, w, first, v.size)
-    return _residual(indptr, indices, data, c, v, 0.0, w, temperature, EPS, slack, w[:0], s, logs, first, v.size)
+    of = Flow(v, temperature, 0.0, w, s, logs)
+    return _certify(Rows(indptr, indices, data), of, c, slack, w[:0], known, first, v.size)
 
 
 @entry()
-def _policy_weights(indptr: Any, indices: Any, data: Any, v: Any, temperature: float, w: Any, out: Any) -> None:
-    for x in range(v.size):
-        s = 0.0
-        if w.size > 0:
-            for p in range(indptr[x], indptr[x + 1]):
-                out[p] = data[p] * w[indices[p]]
-                s += out[p]
-        else:
-            m = np.inf
-            for p in range(indptr[x], indptr[x + 1]):
-                m = min(m, v[indices[p]])
-            for p in range(indptr[x], indptr[x + 1]):
-                out[p] = data[p] * np.exp((m - v[indices[p]]) / temperature)
-                s += out[p]
-        for p in range(indptr[x], indptr[x + 1]):
-            out[p] /= s  # eq:optQ
-
-
-@entry()
-def _scaled_sums(indptr: Any, indices: Any, data: Any, v: Any, temperature: float, m: Any, s: Any) -> None:
-    for x in range(v.size):
-        least, total = np.inf, 0.0
-        for p in range(indptr[x], indptr[x + 1]):
-            least = min(least, v[indices[p]])
-        for p in range(indptr[x], indptr[x + 1]):
-            total += data[p] * np.exp((least - v[indices[p]]) / temperature)
-        m[x], s[x] = least, total
-
-
-@entry()
-def _push(indptr: Any, indices: Any, data: Any, v: Any, temperature: float, law: Any, out: Any) -> None:
-    for x in range(v.size):
-        if law[x] == 0.0:
-            continue
-        m = np.inf
-        for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, v[indices[p]])
-        s = 0.0
-        for p in range(indptr[x], indptr[x + 1]):
-            s += data[p] * np.exp((m - v[indices[p]]) / temperature)
-        share = law[x] / s
-        for p in range(indptr[x], indptr[x + 1]):
-            out[indices[p]] += share * data[p] * np.exp((m - v[indices[p]]) / temperature)
-
-
-@entry()
-def _expect(indptr: Any, indices: Any, data: Any, v: Any, temperature: float, f: Any, out: Any) -> None:
-    for x in range(v.size):
-        m = np.inf
-        for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, v[indices[p]])
-        s, mean = 0.0, 0.0
-        for p in range(indptr[x], indptr[x + 1]):
-            weight = data[p] * np.exp((m - v[indices[p]]) / temperature)
-            s += weight
-            mean += weight * f[indices[p]]
-        out[x] = mean / s
-
-
-@entry()
-def _control_cost(indptr: Any, indices: Any, data: Any, v: Any, temperature: float, out: Any) -> None:
-    for x in range(v.size):
-        m = np.inf
-        for p in range(indptr[x], indptr[x + 1]):
-            m = min(m, v[indices[p]])
-        s, mean = 0.0, 0.0
-        for p in range(indptr[x], indptr[x + 1]):
-            d = (v[indices[p]] - m) / temperature
-            weight = data[p] * np.exp(-d)
-            s += weight
-            mean += weight * d if weight > 0.0 else 0.0
-        out[x] = max(-mean / s - np.log(s), 0.0)
-
-
-@entry()
-def _sample(
-    indptr: Any, indices: Any, data: Any, v: Any, temperature: float, states: Any, uniforms: Any, out: Any
-) -> None:
+def _sample(P: Any, v: Any, temperature: float, states: Any, uniforms: Any, out: Any) -> None:
+    indptr, indices, data = P
     for i in range(states.size):
-        x = states[i]
-        m = np.inf
-        for p in range(indptr[x], indptr[x + 1]):
+        begin, end, m, s = indptr[states[i]], indptr[states[i] + 1], np.inf, 0.0
+        for p in range(begin, end):
             m = min(m, v[indices[p]])
-        s = 0.0
-        for p in range(indptr[x], indptr[x + 1]):
+        for p in range(begin, end):
             s += data[p] * np.exp((m - v[indices[p]]) / temperature)
-        left = uniforms[i] * s
-        chosen = indices[indptr[x + 1] - 1]
-        for p in range(indptr[x], indptr[x + 1]):
-            left -= data[p] * np.exp((m - v[indices[p]]) / temperature)
-            if left < 0.0:
-                chosen = indices[p]
-                break
-        out[i] = chosen
+        left, chosen = uniforms[i] * s, begin
+        for p in range(begin, end):
+            if left >= 0.0:  # the first entry with which what is left falls below 0, or the last one
+                chosen = p
+                left -= data[p] * np.exp((m - v[indices[p]]) / temperature)
+        out[i] = indices[chosen]

@@ -1,4 +1,7 @@
-"""The rows of a large P in a fixed number of parts, by as many threads as there are."""
+"""The rows of a large P in a fixed number of slices, by as many threads as there are processors.
+
+A compiled loop that lets other threads run (``nogil``) takes the first and the last of its rows as arguments.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,25 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-PARTS = 4
-LARGE = 1_000_000  # entries from which a part is worth a thread
+SLICES = 4  # The rows of a large P are cut into so many slices: enough for the processors of a usual machine.
+LARGE = 1_000_000  # From so many entries of P on, a slice takes much longer than to wake a thread (some 50 us).
 
 
-def in_parts(entries: int, n: int, work: Callable[[int, int, int], Any]) -> list[Any]:
-    """work(k, first, last) for the k-th part of the rows: all at once, or, of a large P, PARTS of them in threads.
+def in_slices(entries: int, n: int, work: Callable[[int, int, int], Any]) -> list[Any]:
+    """work(k, first, last) for the k-th slice of n rows: a single one, or, for a large P, SLICES of them in threads.
 
-    The parts do not depend on the number of threads, and so neither do the bits of what is summed up part by part.
+    The slices do not depend on the number of threads, and so neither do the bits of what is summed up in each.
     """
     if entries < LARGE:
         return [work(0, 0, n)]
-    ends = [n * k // PARTS for k in range(PARTS + 1)]
-    return list(_threads().map(work, range(PARTS), ends, ends[1:]))
+    ends = [n * k // SLICES for k in range(SLICES + 1)]
+    return list(_threads().map(work, range(SLICES), ends, ends[1:]))
 
 
 @cache
 def _threads() -> ThreadPoolExecutor:
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return ThreadPoolExecutor(min(PARTS, cpus), thread_name_prefix="lsmdp")
+    return ThreadPoolExecutor(min(SLICES, cpus), thread_name_prefix="lsmdp")
 
 
 if hasattr(os, "register_at_fork"):

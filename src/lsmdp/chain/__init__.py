@@ -1,6 +1,6 @@
 """Facts of one Markov chain, given as a checked CSR kernel P (see :mod:`lsmdp.arrays`).
 
-- :mod:`~lsmdp.chain.support`: strongly connected classes, period, least likely move;
+- :mod:`~lsmdp.chain.support`: strongly connected classes, shortest ways, period, least likely move;
 - :mod:`~lsmdp.chain.laws`: reversibility and the stationary law, accurate in every component;
 - :mod:`~lsmdp.chain.mixing`: Dobrushin coefficients of one and of k steps, primitivity index;
 - :mod:`~lsmdp.chain.hitting`: expected hitting times, and a bound on them for large chains.
@@ -34,6 +34,7 @@ from lsmdp.chain.support import (
     p_min,
     period,
     require_irreducible,
+    search,
     strong_classes,
 )
 
@@ -55,6 +56,7 @@ __all__ = [
     "primitivity_index",
     "require_irreducible",
     "reversible_law",
+    "search",
     "stationary",
     "strong_classes",
     "time_by_paths",

@@ -31,13 +31,13 @@ import numpy as np
 from scipy import sparse
 
 from lsmdp._core import chains
+from lsmdp._core.paths import lower_to_paths
 from lsmdp.arrays import CSR, Floats
 from lsmdp.chain.fact import Fact, too_large
 from lsmdp.chain.support import require_irreducible
 from lsmdp.errors import ConvergenceError
 
 HITTING_STATES = 3_000
-PATH_WORK = 5  # moves that the search for short paths may read, for each move of P
 SMALL = 32  # states that are put together one by one
 
 
@@ -77,10 +77,7 @@ def path_bound(P: CSR, mu: Floats) -> float:
         return math.inf
     forth = sparse.csr_array((1.0 / flow, P.indices, P.indptr), shape=P.shape)
     root = int(mu.argmax())
-    furthest = 0.0
-    for moves in (forth, forth.T.tocsr()):
-        furthest += chains.path_lengths(moves.indptr, moves.indices, moves.data, root, PATH_WORK * P.nnz).max()
-    return float(furthest)
+    return sum(float(_distances(moves, root).max()) for moves in (forth, forth.T.tocsr()))
 
 
 def time_by_paths(P: CSR, state: int) -> float:
@@ -92,9 +89,15 @@ def time_by_paths(P: CSR, state: int) -> float:
     n = P.shape[0]
     back = P.T.tocsr()
     with np.errstate(divide="ignore", over="ignore"):
-        lengths = -np.log(back.data)  # a move that is 0 is infinitely long
-        furthest = chains.path_lengths(back.indptr, back.indices, lengths, state, PATH_WORK * P.nnz).max()
-        return float(n * np.exp(furthest))
+        back.data = -np.log(np.minimum(back.data, 1.0))  # a move that is 0 is infinitely long
+        return float(n * np.exp(_distances(back, state).max()))
+
+
+def _distances(lengths: CSR, start: int) -> Floats:
+    """The length of a shortest path from ``start`` to every state; infinite where there is none."""
+    v = np.full(lengths.shape[0], np.inf)
+    v[start] = 0.0
+    return lower_to_paths(lengths, v)
 
 
 def _hit(P: Floats, t: Floats) -> Floats:

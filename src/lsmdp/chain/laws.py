@@ -7,8 +7,8 @@ Methods that never subtract keep this property; all but the last of these do:
 
 1. *Detailed balance.* If mu(x) P(x,y) = mu(y) P(y,x) for all moves, mu is a product of ratios along a search tree from
    state 0, and the moves outside the tree are the check (to 1e-12). One pass over P, any number of states.
-2. *State reduction* (Grassmann, Taksar and Heyman), dense for up to 500 states and sparse
-   (:mod:`lsmdp._core.factor`) where its cost, known beforehand, is acceptable.
+2. *State reduction* (Grassmann, Taksar and Heyman; :mod:`lsmdp._core.factor`), where its cost, known beforehand, is
+   acceptable.
 3. *Lazy power steps* p <- 0.9 pP + 0.1 p, for graphs that mix fast and fill up under elimination. The change
    d_k = max_x p_{k+1}(x)/p_k(x) / min_x p_{k+1}(x)/p_k(x) - 1 never increases, and the relative error left is the sum
    of the changes to come. A small d_k alone does not bound it: where a chain hardly moves between two parts, d_k is
@@ -41,7 +41,6 @@ from lsmdp.errors import AssumptionError, ConvergenceError
 
 ACCURACY = 1e-10
 BALANCE_TOLERANCE = 1e-12
-DENSE_STATES = 500
 WINDOW = 8  # steps over which the contraction is measured
 LAZY = 0.1
 AGREEMENT = 1e-3
@@ -85,7 +84,7 @@ def stationary(P: CSR, *, irreducible: bool = False, work: float = WORK) -> Floa
     if law is None:
         if not irreducible:
             require_irreducible(P, "The stationary law")
-        law = _dense(P) if P.shape[0] <= DENSE_STATES else _sparse(P, work)
+        law = _reduced_or_iterated(P, work)
     _verify(P, law)
     return law
 
@@ -127,19 +126,7 @@ def _verify(P: CSR, law: Floats) -> None:
         )
 
 
-def _dense(P: CSR) -> Floats:
-    n = P.shape[0]
-    for last in _references(P):
-        order = np.append(np.delete(np.arange(n), last), last)
-        starts, columns = np.zeros(n + 1, dtype=np.int64), np.empty(n * (n - 1) // 2, dtype=np.uint32)
-        lower = np.empty(columns.size)
-        pivot = chains.reduce_dense(P[order][:, order].toarray(), starts, columns, lower)
-        if pivot >= LEAST_PIVOT:
-            return _back(order, starts, columns, lower)
-    raise _stuck(P)
-
-
-def _sparse(P: CSR, work: float) -> Floats:
+def _reduced_or_iterated(P: CSR, work: float) -> Floats:
     plan = factor.plan(P, MOST_FILL) if P.shape[0] <= QUICK_STATES else None
     if plan is not None and plan.entries is not None and plan.flops <= QUICK_FLOPS:
         return _reduced(plan)

@@ -1,4 +1,6 @@
-"""The graph of possible moves: its strongly connected classes, its period, its least likely move.
+"""The graph of possible moves: its strongly connected classes, shortest ways, its period, its least likely move.
+
+Classes and searches are those of :mod:`scipy.sparse.csgraph`, which is imported where it is first used.
 
 **Period.** In an irreducible chain let level(x) be the distance from state 0. The period, the gcd of the lengths of
 all cycles, is the gcd of level(x) + 1 - level(y) over the moves x -> y: along a cycle these numbers add up to
@@ -9,15 +11,38 @@ from __future__ import annotations
 
 import numpy as np
 
-from lsmdp._core import chains
-from lsmdp.arrays import CSR, Ints, frozen
+from lsmdp.arrays import CSR, Ints
 from lsmdp.errors import AssumptionError
 
 
 def strong_classes(P: CSR) -> tuple[int, Ints]:
-    """Number of strongly connected classes, and the class of each state; for any non-negative weights."""
-    member, work = np.empty(P.shape[0], dtype=np.int64), np.empty((5, P.shape[0]), dtype=P.indptr.dtype)
-    return chains.strong_classes(frozen(P.indptr), frozen(P.indices), member, work), member
+    """Number of strongly connected classes, and the class of each state; every stored entry is a move."""
+    from scipy.sparse.csgraph import connected_components
+
+    count, member = connected_components(P, connection="strong")
+    return int(count), member.astype(np.int64)
+
+
+def search(P: CSR, start: int) -> tuple[Ints, Ints]:
+    """The number of moves from ``start`` to each state (-1: no way), and the state before it on a shortest way.
+
+    The search goes breadth first. The number of moves to a state is its depth in the tree of the states before: each
+    turn of the loop replaces the state before by the one twice as far back, and adds up the moves in between.
+    """
+    from scipy.sparse.csgraph import breadth_first_order
+
+    order, before = breadth_first_order(P, start)
+    back = np.full(P.shape[0], start, dtype=np.int64)
+    back[order] = before[order]
+    back[start] = start
+    moves = (back != start).astype(np.int64)  # from the state that ``back`` points to, less the last one
+    while (back != start).any():
+        moves += moves[back]
+        back = back[back]
+    level = np.full(P.shape[0], -1, dtype=np.int64)
+    level[order] = moves[order] + 1
+    level[start] = 0
+    return level, before.astype(np.int64)
 
 
 def largest_class(P: CSR) -> Ints:
@@ -58,7 +83,10 @@ def period(P: CSR, *, irreducible: bool = False) -> int:
     """
     if not irreducible:
         require_irreducible(P, "The period")
-    return int(chains.cycle_gcd(P.indptr, P.indices))
+    if P.diagonal().any():
+        return 1
+    level, _ = search(P, 0)
+    return int(np.gcd.reduce(np.repeat(level + 1, np.diff(P.indptr)) - level[P.indices]))
 
 
 def p_min(P: CSR) -> float:

@@ -25,16 +25,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from lsmdp._core.search import (
-    search,
-)
 from lsmdp.arrays import (
     CSR,
     Floats,
     Ints,
     read_only,
 )
-from lsmdp.chain import largest_class
+from lsmdp.chain import largest_class, search
 from lsmdp.costs.sequence import block_rows
 from lsmdp.model import LMDP
 
@@ -85,7 +82,7 @@ def _patrol(P: CSR, rng: np.random.Generator) -> Ints:
     haunts = rng.choice(largest_class(P), size=HAUNTS)
     tour: list[int] = []
     for here, there in zip(haunts, np.roll(haunts, -1), strict=True):
-        _, parent = search(P.indptr, P.indices, int(here))
+        _, parent = search(P, int(here))
         tour += _way(parent, int(here), int(there))
     return np.array(tour or [int(haunts[0])], dtype=np.int64)
 
@@ -98,7 +95,7 @@ def _moves_to(P: CSR) -> Callable[[int], Floats]:
     back = P.T.tocsr()
 
     def distance(y: int) -> Floats:
-        level, _ = search(back.indptr, back.indices, y)
+        level, _ = search(back, y)
         return np.where(level < 0, np.inf, level)
 
     return distance
@@ -116,9 +113,9 @@ def _circle(positions: Floats, rng: np.random.Generator) -> tuple[Ints, float]:
 def _round_trip(P: CSR, rng: np.random.Generator) -> tuple[Ints, float]:
     members = largest_class(P)
     home = int(rng.choice(members))
-    level, parent = search(P.indptr, P.indices, home)
+    level, parent = search(P, home)
     far = int(members[np.argmax(level[members])])
-    _, back = search(P.indptr, P.indices, far)
+    _, back = search(P, far)
     stops = _way(parent, home, far) + _way(back, far, home)
     return np.array(stops or [home], dtype=np.int64), max(1.0, level[far] / 2.0)
 

@@ -11,10 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp._core.full import UNKNOWN, given
-from lsmdp._core.means import (
-    _running_means,
-)
+from lsmdp._core.full import UNKNOWN
+from lsmdp._core.means import running_sums
 from lsmdp.arrays import Floats, Ints
 from lsmdp.learners.protocol import State
 
@@ -45,15 +43,11 @@ def running_means(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> F
 
     ``kappa`` rounds of zero cost count in the mean. The bits are the same wherever the rounds are cut.
     """
-    means = np.empty(costs.shape)
-    _running_means(given(c_sum), given(costs), t, kappa, np.empty(c_sum.size), means)
+    means = running_sums(c_sum, costs)
+    means /= (t + 1 + np.arange(len(costs)) + kappa)[:, np.newaxis]
     return means
 
 
 def running_sum(c_sum: Floats, costs: Floats) -> Floats:
     """The sum of all costs after the last round, if there is any, to the same bits."""
-    if len(costs) == 1:
-        return np.asarray(c_sum + costs[0])
-    total = c_sum.copy()
-    _running_means(given(c_sum), given(costs), 0, 0.0, total, np.empty((0, c_sum.size)))
-    return total
+    return running_sums(c_sum, costs)[-1].copy() if len(costs) else c_sum.copy()

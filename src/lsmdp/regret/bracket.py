@@ -9,7 +9,7 @@ Write n for the states, T for the rounds and tau for the temperature.
 
 *Rounding.* The operator B_t V = c_t - tau log P e^{-V/tau} is monotone, and B_t (V + a) = B_t V + a. Each computed step
 is V^_t = B_t V^_{t+1} - a_t + e_t, where the minimum a_t is taken out to keep the numbers small. The loop is that of
-``kernels.residual``, with the subtraction of a_t in place of that of v. So with k entries in the row, s = sum_y P(x,y)
+``sparse.residual``, with the subtraction of a_t in place of that of v. So with k entries in the row, s = sum_y P(x,y)
 exp(-(V^(y) - m)/tau) for any m below V^ there, and eps = 2^-52, the bound of sparse.py reads
 
     |e_t(x)| <= eps [ tau (3k + 2 + 5 log(1/s)) + |c_t(x) + m| + |B_t V^(x)| + |V^_t(x)| ].
@@ -39,10 +39,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from lsmdp._core.hindsight import (
-    _count_moves,
-    _values_back,
-)
+from lsmdp._core.hindsight import push_along, values_back
 from lsmdp._core.sparse import rows
 from lsmdp.arrays import (
     CSR,
@@ -51,12 +48,14 @@ from lsmdp.arrays import (
     as_distribution,
     freeze,
     like,
+    read_only,
 )
 from lsmdp.convex import policy_of
 from lsmdp.errors import CostError, SpecError
 from lsmdp.labels import in_rounds
 from lsmdp.model import LMDP
 from lsmdp.regret.comparators import (
+    BLOCK_NUMBERS,
     Costs,
     blocks,
     fixed_costs,
@@ -190,7 +189,7 @@ def _values(lmdp: LMDP, block: Floats, end: Floats, temperature: float) -> tuple
     """V_t less its minimum a_t for the rounds of a block, then ``end``; and the sums of a_t, |a_t| and max|e_t|."""
     values, minima, errors = np.empty((len(block) + 1, lmdp.n)), np.empty(len(block)), np.empty(len(block))
     values[-1] = end
-    _values_back(*rows(lmdp.P), block, temperature, EPS, values, minima, errors)
+    values_back(rows(lmdp.P), temperature, block, values, minima, errors)
     return values, (math.fsum(minima), math.fsum(np.abs(minima)), math.fsum(errors) + len(block) * lmdp.rounding)
 
 
@@ -247,9 +246,20 @@ def _require_rounds(T: int) -> None:
 
 def _time_average(lmdp: LMDP, values: Floats, p1: Floats, temperature: float) -> Floats:
     """Where the optimal time-varying policy went from each state, on average over its visits; P where it never was."""
-    moves = np.zeros(lmdp.nnz)
-    _count_moves(*rows(lmdp.P), temperature, values, p1.copy(), moves)
-    return np.asarray(policy_of(lmdp, like(lmdp.P, moves)).data)
+    P, counts, law = lmdp.P, np.zeros(lmdp.nnz), p1
+    first, state = P.indptr[:-1], np.repeat(np.arange(lmdp.n), np.diff(P.indptr))
+    size = max(1, BLOCK_NUMBERS // lmdp.nnz)
+    for begin in range(1, len(values), size):
+        ahead = values[begin : begin + size][:, P.indices]
+        ahead -= np.minimum.reduceat(ahead, first, axis=1)[:, state]
+        chances = P.data * np.exp(-ahead / temperature)
+        chances /= np.add.reduceat(chances, first, axis=1)[:, state]  # eq:optQ
+        laws = np.empty((len(chances) + 1, lmdp.n))
+        laws[0] = law
+        push_along(rows(P), read_only(chances), laws)
+        counts += np.einsum("tp,tp->p", laws[:-1][:, state], chances)
+        law = laws[-1]
+    return np.asarray(policy_of(lmdp, like(lmdp.P, counts)).data)
 
 
 def _random_starts(lmdp: LMDP, seed: int) -> dict[str, Floats]:

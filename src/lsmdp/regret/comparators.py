@@ -19,9 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lsmdp._core.hindsight import (
-    _follow,
-)
+from lsmdp._core.hindsight import push_along
 from lsmdp._core.sparse import rows
 from lsmdp.arrays import (
     CSR,
@@ -119,17 +117,20 @@ class _Walk:
 
     def __init__(self, lmdp: LMDP, Q: Any, p: Floats, wanted: Ints) -> None:
         entries = policy_entries(lmdp, Q)
-        self.arrays = rows(like(lmdp.P, entries))
+        self.rows = rows(like(lmdp.P, entries))
         self.control = lmdp.temperature * control_cost(lmdp.P, entries)
-        self.p = p.copy()
+        self.p = p
         self.wanted = wanted
         self.sums = np.zeros(2)
         self.kept: list[Floats] = []
 
     def follow(self, block: Floats, done: int) -> None:
         """Play the rounds done+1, done+2, ... of a block."""
-        paid = np.empty((2, len(block)))
-        _follow(*self.arrays, self.control, block, self.p, paid)
+        laws = np.empty((len(block) + 1, self.p.size))
+        laws[0] = self.p
+        push_along(self.rows, self.rows.data[np.newaxis], laws)
+        self.p = laws[-1].copy()
+        paid = np.stack([np.einsum("tx,tx->t", laws[:-1], block), np.einsum("tx,x->t", laws[:-1], self.control)])
         inside = self.wanted[(self.wanted > done) & (self.wanted <= done + len(block))]
         self.kept += [self.sums + paid[:, : t - done].sum(axis=1) for t in inside.tolist()]
         self.sums = self.sums + paid.sum(axis=1)

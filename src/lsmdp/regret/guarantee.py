@@ -46,9 +46,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lsmdp._core import sparse
-from lsmdp._core.hindsight import (
-    _add_costs,
-)
+from lsmdp._core.hindsight import add_costs
 from lsmdp.arrays import (
     EPS,
     Floats,
@@ -102,7 +100,7 @@ class CostRange(NamedTuple):
 
     def _with(self, costs: Floats) -> CostRange:
         sums = tuple(array.copy() for array in self[1:])
-        _add_costs(read_only(costs.view()), *sums)
+        add_costs(read_only(costs.view()), *sums)
         return CostRange(self.T + len(costs), *sums)
 
     @property

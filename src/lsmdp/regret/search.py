@@ -22,12 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp._core.hindsight import (
-    _laws_forward,
-    _slopes_back,
-)
+from lsmdp._core.hindsight import push_along, slopes_back
 from lsmdp._core.sparse import rows
-from lsmdp.arrays import Floats
+from lsmdp.arrays import Floats, read_only
 from lsmdp.model import LMDP
 
 MEMORY = 10
@@ -37,7 +34,7 @@ ARMIJO = 1e-4
 CURVED = 1e-10  # cosine of the angle between s and y below which a pair says nothing
 FLOOR = 1e-3  # of the curvature, for a move that would be used in this share of the rounds
 LEAST_CHANCE = 1e-12  # of a move at a start: the gradient is proportional to it
-FLAT = 1e-9  # gradient of the loss per round at which a search ends
+SMALLEST_GRADIENT = 1e-9  # of the loss per round, at which a search ends
 STALLED = 1e-13  # relative decrease of the loss at which it ends
 
 
@@ -57,10 +54,10 @@ class Search:
     """L_T / T as a function of logits, for costs that are held in memory (T x n), and the way down from a start."""
 
     def __init__(self, lmdp: LMDP, costs: Floats, p1: Floats) -> None:
-        self.indptr, self.indices, P = rows(lmdp.P)
+        self.P = rows(lmdp.P)
         self.first = lmdp.P.indptr[:-1]
         self.state = np.repeat(np.arange(lmdp.n), np.diff(lmdp.P.indptr))
-        self.log_P: Floats = np.log(P)
+        self.log_P: Floats = np.log(lmdp.P.data)
         self.temperature, self.costs = lmdp.temperature, costs
         self.laws = np.empty_like(costs)
         self.laws[0] = p1
@@ -75,10 +72,13 @@ class Search:
         T, tau, log_Q = len(self.costs), self.temperature, self.log_policy(logits)
         Q, surprise = np.exp(log_Q), log_Q - self.log_P
         control = tau * np.add.reduceat(Q * surprise, self.first)
-        loss = _laws_forward(self.indptr, self.indices, Q, control, self.costs, self.laws)
-        visits = self.laws.sum(axis=0)[self.state]
+        kernel = self.P._replace(data=read_only(Q))
+        push_along(kernel, kernel.data[np.newaxis], self.laws)
+        met = self.laws.sum(axis=0)
+        loss = float(np.einsum("tx,tx->", self.laws, self.costs)) + _dot(met, control)
+        visits = met[self.state]
         slopes = tau * visits * surprise
-        _slopes_back(self.indptr, self.indices, Q, control, self.costs, self.laws, slopes)
+        slopes_back(kernel, control, self.costs, self.laws, slopes)
         gradient = Q * (slopes - np.add.reduceat(Q * slopes, self.first)[self.state])
         return Point(logits, loss / T, gradient / T, tau * (visits * Q / T + FLOOR))
 
@@ -93,7 +93,7 @@ class Search:
             return entries
         here, left = self.at(np.log(np.maximum(entries, LEAST_CHANCE))), evaluations - 1
         pairs: Pairs = deque(maxlen=MEMORY)
-        while left > 0 and np.abs(here.gradient).max() > FLAT:
+        while left > 0 and np.abs(here.gradient).max() > SMALLEST_GRADIENT:
             there, spent = self._lower(here, _direction(here, pairs), min(left, SHORTENINGS))
             left -= spent
             if there is None:

@@ -25,15 +25,8 @@ from typing import Protocol
 import numpy as np
 
 from lsmdp._core import sparse
-from lsmdp._core.paths import (
-    _lower_to_paths,
-)
-from lsmdp.arrays import (
-    CSR,
-    EPS,
-    Floats,
-    frozen,
-)
+from lsmdp._core.paths import lower_to_paths
+from lsmdp.arrays import EPS, Floats, like
 from lsmdp.solvers.problem import Attempt, Problem, exhausted
 
 REACH = 1e6  # longest step in v that keeps ten digits of what is local
@@ -71,7 +64,8 @@ def newton(problem: Problem, v: Floats, tol: float, evaluator: Evaluator, max_st
         v -= v.min()
         if np.ptp(d) > FAR:
             PT, log_P = problem.reversed_moves
-            v = lower_to_paths(PT, log_P, problem.c, lambda_low, v)
+            lengths = np.maximum(problem.c[PT.indices] - lambda_low - log_P, 0.0)
+            v = lower_to_paths(like(PT, lengths), v)
         v, r, lo, hi = problem.smoothed(v)
         lambda_low = max(lambda_low, lo)
         stalled = stalled + 1 if max(STALLED * best.gap, HALTING * before) < hi - lo < CLOSE else 0
@@ -89,16 +83,3 @@ def _direction(problem: Problem, v: Floats, r: Floats, gap: float, evaluator: Ev
             return d
     d = evaluator.euler(weights, r - (r.min() + r.max()) / 2, gap / reach)
     return d if d is not None and np.isfinite(d).all() else None
-
-
-def lower_to_paths(PT: CSR, log_P: Floats, c: Floats, lambda_low: float, v: Floats) -> Floats:
-    """The largest function below v with f(x) <= f(y) + max(0, c(x) - lambda_low - log P(x,y)) for every move.
-
-    ``PT`` is the transpose of P as CSR and ``log_P`` the logarithms of its entries. One run of Dijkstra's algorithm.
-    """
-    out = v.copy()
-    indptr, indices, _ = sparse.rows(PT)
-    work = np.zeros((2, v.size), dtype=np.int64)
-    moves = (frozen(indptr), frozen(indices), frozen(log_P))
-    _lower_to_paths(*moves, frozen(c), lambda_low, np.argsort(v), out, work)
-    return out

@@ -18,16 +18,12 @@ from typing import NamedTuple
 import numpy as np
 
 from lsmdp._core import sparse
-from lsmdp._core.power import (
-    _power_walk,
-)
-from lsmdp.arrays import Floats
+from lsmdp._core.power import power_walk
+from lsmdp.arrays import Floats, read_only
 from lsmdp.solvers.problem import Attempt, Problem, exhausted
 
 PLAIN_SPAN = 150.0  # up to this span of v and of c, z = e^{-v} itself is a safe representation (65 decades)
 BASES = 2000  # a walk that needs more of them than this is going nowhere
-BLOCK = 10  # power steps between two looks at the contraction
-SMALLEST = 1e-120  # power steps stop at an entry of z below this; two steps lose at most 130 decades
 
 
 class Walk(NamedTuple):
@@ -71,34 +67,23 @@ class Power:
 
 def _walk(problem: Problem, v: Floats, target: float, max_steps: int, averaging: bool) -> tuple[Floats, Walk]:
     """Steps on one base until the target, the end of the budget, or the need for a new base."""
-    base, arrays, g, z = _coordinates(problem, v)
+    base, A, g, z = _coordinates(problem, v)
     if g is None:  # the residual itself spans hundreds: take a Bellman step
         r, _, _ = problem.residual(v)
         v = v + r
         return v - v.min(), Walk(1, float(np.ptp(r)), 1.0, averaging)
-    walk = power_walk(arrays, g, z, target, max_steps, averaging)
+    walk = Walk(*power_walk(A, g, z, np.empty((2, z.size)), target, max_steps, averaging))
     v = base - np.log(z)
     return v - v.min(), walk
 
 
-def _coordinates(problem: Problem, v: Floats) -> tuple[Floats, sparse.Arrays, Floats | None, Floats]:
+def _coordinates(problem: Problem, v: Floats) -> tuple[Floats, sparse.Rows, Floats | None, Floats]:
     """(base, A, g, z) with v = base - log z and G P = diag(g) A in the coordinates of the base, up to a factor."""
-    indptr, indices, data = sparse.rows(problem.P)
+    A = sparse.rows(problem.P)
     if np.ptp(v) <= PLAIN_SPAN and np.ptp(problem.c) <= PLAIN_SPAN:
-        return np.zeros_like(v), (indptr, indices, data), np.exp(problem.c.min() - problem.c), np.exp(v.min() - v)
+        return np.zeros_like(v), A, np.exp(problem.c.min() - problem.c), np.exp(v.min() - v)
     r, _, _ = problem.residual(v)
     if np.ptp(r) > PLAIN_SPAN:
-        return v, (indptr, indices, data), None, v
-    weights = sparse.policy_weights(problem.P, v)
-    weights.flags.writeable = False
-    return v, (indptr, indices, weights), np.exp(r.min() - r), np.ones_like(v)
-
-
-def power_walk(arrays: sparse.Arrays, g: Floats, z: Floats, target: float, max_steps: int, averaging: bool) -> Walk:
-    """z <- g * (A z) in place, scaled, until the ratios agree within ``target`` or an entry of z is very small.
-
-    After ``BLOCK`` steps that have not halved the gap, or from the start with ``averaging``, pairs of steps are
-    averaged: z <- (A z + A A z) / 2.
-    """
-    spare, second = np.empty_like(z), np.empty_like(z)
-    return Walk(*_power_walk(*arrays, g, z, spare, second, target, max_steps, averaging, BLOCK, SMALLEST))
+        return v, A, None, v
+    weights = read_only(sparse.policy_weights(problem.P, v))
+    return v, A._replace(data=weights), np.exp(r.min() - r), np.ones_like(v)

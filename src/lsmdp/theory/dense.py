@@ -21,10 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lsmdp._core.matrices import (
-    _one_sided,
-    _row_distance,
-)
+from lsmdp._core.matrices import compare_rows
 from lsmdp.arrays import CSR, Floats
 from lsmdp.chain import hitting_times, overlap
 from lsmdp.errors import AssumptionError, ConvergenceError
@@ -59,9 +56,9 @@ def respond(Q: CSR, mu: Floats) -> Response | None:
 
 def row_distance(Z: Floats) -> float:
     """max_{x,x'} |Z(x,.) - Z(x',.)|_1."""
-    return float(_row_distance(np.ascontiguousarray(Z)))
+    return float(compare_rows(np.ascontiguousarray(Z))[2])
 
 
 def one_sided_distance(P: Floats) -> float:
     """max_{x,x'} sum_y (P(x,y) - P(x',y))_+, which is a(P) even where rows sum to 1 only within rounding."""
-    return float(_one_sided(np.ascontiguousarray(P)))
+    return float(compare_rows(np.ascontiguousarray(P))[1])

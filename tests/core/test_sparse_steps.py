@@ -9,7 +9,6 @@ import pytest
 
 from lsmdp import (
     LMDP,
-    TrackTheLeader,
     grid,
     random_graph,
 )
@@ -45,7 +44,7 @@ def test_the_formula(span: float, temperature: float, steps: int, averaged: bool
 
 
 @pytest.mark.parametrize("span", SPANS.values(), ids=SPANS)
-def test_what_the_books_know_changes_no_bit(span: float) -> None:
+def test_a_flow_that_is_known_changes_no_bit(span: float) -> None:
     lmdp, rng = grid(15, 20), np.random.default_rng(1)
     v, c_sum, c_t = rng.uniform(0, span, 300), rng.uniform(0, 9, 300), rng.uniform(0, 1, 300)
     given = (lmdp.P, 1.0, c_sum, c_t, 10, v)
@@ -58,8 +57,7 @@ def test_what_the_books_know_changes_no_bit(span: float) -> None:
 def test_bits_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     lmdp, rng = random_graph(3000, 7), np.random.default_rng(2)
     v, c_sum, c_t = rng.uniform(0, 4, 3000), rng.uniform(0, 9, 3000), rng.uniform(0, 1, 3000)
-    for module in (threads, sparse_steps):
-        monkeypatch.setattr(module, "LARGE", 1)
+    monkeypatch.setattr(threads, "LARGE", 1)
     found = []
     for workers in (1, 2, 3):
         with ThreadPoolExecutor(workers) as pool:
@@ -68,28 +66,3 @@ def test_bits_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyP
     for one in found[1:]:
         for a, b in zip(one, found[0], strict=True):
             np.testing.assert_array_equal(a, b)
-
-
-def test_single_precision_is_near_and_ends_with_the_early_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    lmdp, rng = random_graph(3000, 7), np.random.default_rng(3)
-    v, c_t = rng.uniform(0, 4, 3000), rng.uniform(0, 1, 3000)
-
-    def update(t: int) -> np.ndarray:
-        return sparse_steps.update(lmdp.P, 1.0, (t - 1) * c_t, c_t, t, v, None, steps=1, averaged=True).v
-
-    early, late = update(10), update(10**6)
-    monkeypatch.setattr(sparse_steps, "LARGE", 1)
-    np.testing.assert_array_equal(update(10**6), late)
-    error = np.abs(update(10) - early).max()
-    assert 0.0 < error <= 2 * 2.0**-24  # half of the update is in single precision, and the least value shifts all
-
-
-def test_tracking_stays_near_its_leader_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sparse_steps, "LARGE", 1)
-    lmdp, learner, rng = random_graph(1500, 7), TrackTheLeader(), np.random.default_rng(4)
-    state, c_sum = learner.init(lmdp), np.zeros(lmdp.n)
-    for _ in range(300):
-        state = learner.observe(lmdp, state, c := rng.uniform(0, 1, lmdp.n))
-        c_sum += c
-    _, lo, hi = sparse.residual(lmdp.P, c_sum / 300, state.v, 1.0)
-    assert hi - lo <= 3 / 300

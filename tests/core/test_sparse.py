@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from lsmdp import LMDP
 from lsmdp._core import sparse
-from lsmdp.solvers import power
-from lsmdp.solvers.newton import lower_to_paths
 
 
 def exact_residual(P: np.ndarray, c: np.ndarray, v: np.ndarray, T: float) -> list[mpmath.mpf]:
@@ -108,55 +106,39 @@ def test_policy_loops_agree_with_the_written_out_kernel(span: float) -> None:
     assert (sparse.control_cost(P, u) >= 0).all()
 
 
-@pytest.mark.parametrize("averaging", [False, True])
-def test_power_steps_are_products(averaging: bool) -> None:
-    rng = np.random.default_rng(4)
-    P = LMDP(rng.uniform(0, 1, (30, 30)), normalise=True).P
-    g, z = rng.uniform(0.5, 1, 30), rng.uniform(0.1, 1, 30)
-    A = g[:, None] * P.toarray()
-    first = A @ z
-    ratios = first / z
-    expected = first + A @ first / np.sqrt(ratios.min() * ratios.max()) if averaging else first
-    walk = power.power_walk(sparse.rows(P), g, z, 0.0, 1 + averaging, averaging)
-    assert walk.steps == 1 + averaging
-    np.testing.assert_allclose(z / z[0], expected / expected[0], rtol=1e-13)
+def rows_of(P: np.ndarray, v: np.ndarray, T: float) -> tuple[np.ndarray, np.ndarray]:
+    """m and s of every row, from a matrix that is written out."""
+    m = np.array([v[row > 0].min() for row in P])
+    return m, (P * np.exp(-np.maximum(v[np.newaxis] - m[:, np.newaxis], 0.0) / T)).sum(axis=1)
 
 
-def test_power_steps_stop_at_their_target_and_see_their_contraction() -> None:
-    P = LMDP(np.random.default_rng(4).uniform(0, 1, (30, 30)), normalise=True).P
-    W = 0.97 * np.eye(30) + 0.03 * P.toarray()  # the averaged pair contracts by (0.97 + 0.97^2)/2 = 0.955
-    slow, z = LMDP(W, normalise=True).P, np.random.default_rng(1).uniform(0.5, 1, 30)
-    walk = power.power_walk(sparse.rows(slow), np.ones(30), z, 1e-9, 10_000, False)
-    ratios = slow @ z / z
-    assert np.log(ratios.max() / ratios.min()) <= 1e-9
-    assert walk.averaging  # ten steps at 0.97 leave more than half
-    assert walk.rate == pytest.approx(np.sqrt(0.955), abs=0.01)
-    assert walk.steps == pytest.approx(np.log(1e-9) / np.log(np.sqrt(0.955)), rel=0.3)
+@pytest.mark.parametrize("T", [1.0, 0.01])
+@pytest.mark.parametrize("span", [0.0, 3.0, 99.0, 101.0, 5000.0])
+@pytest.mark.parametrize(("n", "degree"), [(1, 1), (300, 3), (300, 300)])
+def test_a_flow_is_the_sums_of_the_rows(n: int, degree: int, span: float, T: float) -> None:
+    """Exponents d <= span of relative error 2 eps, sums of up to n + 2 roundings, and two more for the scale."""
+    rng = np.random.default_rng(8)
+    W = rng.uniform(0.1, 1, (n, n)) * (rng.random((n, n)) < degree / n) + np.eye(n)
+    P, v = LMDP(W, normalise=True).P, span * T * rng.random(n)
+    v -= v.min()
+    found, (m, s) = sparse.flow(P, v, T), rows_of(P.toarray(), v, T)
+    np.testing.assert_allclose(found.logs, np.log(s) - m / T, rtol=0, atol=4e-16 * (n + 4 + 4 * span))
+    r, lo, hi = sparse.residual(P, np.ones(n), v, T)
+    np.testing.assert_allclose(r, 1.0 + m - v - T * np.log(s), rtol=0, atol=4e-16 * (1 + T * (n + 4 + 4 * span)))
+    assert lo <= r.min() <= r.max() <= hi
+    assert sparse.bounds(P, found, np.ones(n)) == (lo, hi)
+    np.testing.assert_allclose(sparse.scaled_sums(P, v, T), (m, s), rtol=4e-16 * (n + 4 + 2 * span))
 
 
-def test_power_steps_that_go_round_stay_finite() -> None:
-    """On a cycle with one expensive state the ratios differ by e^100 at first: no scale is right for all of them."""
-    P = LMDP(np.roll(np.eye(6), 1, axis=1)).P
-    z = np.ones(6)
-    walk = power.power_walk(sparse.rows(P), np.exp([-100.0, 0, 0, 0, 0, 0]), z, 1e-9, 100, False)
-    assert np.isfinite(z).all()
-    assert z.max() == 1.0
-    assert z.min() > 0.0
-    assert 1e-9 < walk.gap < 1.0  # on its way, and it says that it has not arrived
-
-
-@pytest.mark.parametrize("n", [1, 2, 25, 120])
-def test_lowering_to_paths_is_the_shortest_path_closure(n: int) -> None:
-    rng = np.random.default_rng(6)
-    W = rng.uniform(0.01, 1, (n, n)) * (rng.random((n, n)) < 0.15) + np.roll(np.eye(n), 1, axis=1)
-    P = LMDP(W, normalise=True).P
-    c, v, low = rng.uniform(0, 1, n), rng.uniform(0, 200, n), 0.3
-    lengths = np.full((n, n), np.inf)
-    lengths[P.nonzero()] = np.maximum(0.0, np.repeat(c - low, np.diff(P.indptr)) - np.log(P.data))
-    expected = v.copy()
-    for _ in range(n):  # Bellman-Ford
-        expected = np.minimum(expected, (lengths + expected).min(axis=1))
-    PT = P.T.tocsr()
-    lowered = lower_to_paths(PT, np.log(PT.data), c, low, v)
-    np.testing.assert_allclose(lowered, expected, rtol=1e-13)
-    assert (lowered < v).any() or n < 25
+def test_samples_invert_the_distribution() -> None:
+    """The k-th successor is drawn for uniforms between the chances of the first k - 1 and of the first k."""
+    rng = np.random.default_rng(9)
+    P = LMDP(rng.uniform(0, 1, (6, 6)) * (rng.random((6, 6)) < 0.7) + np.eye(6), normalise=True).P
+    for v in (rng.uniform(0, 2, 6), rng.uniform(0, 2e3, 6)):
+        states = rng.integers(0, 6, 4000)
+        uniforms = rng.random(4000)
+        Q = LMDP(P.toarray()).P.toarray() * np.exp(-(v[np.newaxis] - rows_of(P.toarray(), v, 1.0)[0][:, np.newaxis]))
+        steps = np.cumsum(Q / Q.sum(axis=1, keepdims=True), axis=1)
+        expected = (steps[states] <= uniforms[:, np.newaxis]).sum(axis=1)
+        found = sparse.sample(P, v, states, uniforms)
+        assert (found == np.minimum(expected, 5)).mean() > 0.999  # not where a uniform is at the edge, within rounding

@@ -1,0 +1,126 @@
+"""The command ``compile``: compile every loop now, so that no later command waits for it.
+
+Loops are compiled for the kinds of arguments that they are called with, and kept on disk. So the way to compile them
+all is to use the library: small models of every kind, P sparse and written out, reversible or not, flat and steep, are
+solved by every method, played by every learner and examined.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from lsmdp.cli.base import Json, app, complaints, print_json
+
+ROUNDS = 40  # A game of so many rounds reaches every way in which a leader is followed.
+
+Job = tuple[str, Callable[[], Any]]
+
+
+@app.command("compile")
+def compile_(
+    as_json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Compile everything now, for an image or a test machine, so that no later command waits for it.
+
+    The compiled code is kept beside the sources, or in the folder that NUMBA_CACHE_DIR names.
+    """
+    with complaints():
+        found = compile_all(quiet=quiet)
+        if as_json:
+            print_json(found)
+        else:
+            typer.echo(
+                f"Compiled {found['count']} functions in {found['seconds']:.0f} s; the rest was there. They are kept "
+                f"in {found['folder']}."
+            )
+
+
+def compile_all(*, quiet: bool = True) -> dict[str, Any]:
+    """Run every job, with a bar on stderr: which functions were compiled, the seconds, and where they are kept."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    from lsmdp._core.compile import cache_folder, watched
+
+    began, compiled = time.perf_counter(), list[str]()
+    columns = (BarColumn(), TextColumn("{task.description}"))
+    console = Console(stderr=True, quiet=quiet)
+    disabled = quiet or not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=disabled) as bar, watched(compiled.append):
+        work = list(jobs())
+        task = bar.add_task("", total=len(work))
+        for what, job in work:
+            bar.update(task, description=f"{what} ({len(compiled)} functions so far)")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                job()
+            bar.advance(task)
+    own = sorted(name for name in set(compiled) if name.startswith("_core."))
+    return {
+        "count": len(own),
+        "functions": own,
+        "seconds": round(time.perf_counter() - began, 3),
+        "folder": cache_folder(),
+    }
+
+
+def jobs() -> Iterator[Job]:
+    """What is compiled, in words, and a call that compiles it."""
+    import numpy as np
+
+    import lsmdp
+    from lsmdp.regret import bracket
+    from lsmdp.sources.checkup import examine
+
+    models = {
+        "a grid": lsmdp.grid(18, 18),
+        "a random graph": lsmdp.random_graph(300, 4, seed=1),
+        "a larger grid": lsmdp.grid(30, 30),
+        "a small grid": lsmdp.grid(4, 4),
+        "a small graph": lsmdp.random_graph(9, 9, seed=2),
+        "a ring": lsmdp.ring(12),
+    }
+    methods = (lsmdp.Power(), lsmdp.Direct(), lsmdp.Dense(), lsmdp.Krylov())
+    learners = [
+        lsmdp.FollowTheLeader(),
+        lsmdp.TrackTheLeader(),
+        lsmdp.PhasedLeader(),
+        lsmdp.DiscountedLeader(),
+        lsmdp.WindowLeader(5),
+        lsmdp.BeTheLeader(),
+        lsmdp.Passive(),
+    ]
+
+    def solve(lmdp: lsmdp.LMDP, scale: float) -> None:
+        c = scale * np.random.default_rng(0).random(lmdp.n)
+        found = lsmdp.solve(lmdp, c, throw=False)
+        for method in methods if lmdp.n < 50 else ():
+            lsmdp.solve(lmdp, c, solver=method, throw=False)
+        found.policy.stationary()
+        lsmdp.solve(lmdp, 1.01 * c, start=found, throw=False)
+
+    def play(lmdp: lsmdp.LMDP, sample: int) -> None:
+        costs = lsmdp.read_costs("iid", lmdp, rounds=ROUNDS, seed=1)
+        lsmdp.play(lmdp, learners, costs, sample=sample).regret()
+
+    def search(lmdp: lsmdp.LMDP) -> None:
+        costs = np.random.default_rng(1).random((20, lmdp.n))
+        bracket(lmdp, costs, np.full(lmdp.n, 1 / lmdp.n), work=1e7)
+
+    for name, lmdp in models.items():
+        yield f"solve {name}", partial(solve, lmdp, 1.0)
+        yield f"solve {name}, steep", partial(solve, lmdp, 50.0)
+        yield f"play on {name}", partial(play, lmdp, 0)
+    for name in ("a small grid", "a small graph"):
+        yield f"play on {name} with walkers", partial(play, models[name], 2)
+        yield f"play on {name}, steep", partial(play, lsmdp.LMDP(models[name].P, temperature=0.005), 0)
+        yield f"examine {name}", partial(examine, models[name])
+        yield f"search on {name}", partial(search, models[name])
+    yield "play on a random graph with walkers", partial(play, models["a random graph"], 2)

@@ -1,0 +1,41 @@
+"""Exponentials and logarithms of arrays, within 2 units in the last place of the exact ones."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+
+from lsmdp._core import explog
+
+
+def furthest(found: np.ndarray, exact: list[mpmath.mpf]) -> float:
+    """The largest error in units of the last place."""
+    return max(abs(mpmath.mpf(a) - b) / mpmath.mpf(np.spacing(abs(a))) for a, b in zip(found, exact, strict=True))
+
+
+def test_exponentials() -> None:
+    x = np.concatenate([[0.0, 700.0, 1e-300, 0.5 * np.log(2)], np.random.default_rng(0).uniform(0, 700, 4000)])
+    out = np.empty_like(x)
+    explog.exponentials(x, out)
+    with mpmath.workdps(40):
+        assert furthest(out, [mpmath.exp(-mpmath.mpf(one)) for one in x]) <= 2
+    explog.exponentials(np.array([np.nan]), out[:1])
+    assert np.isnan(out[0])
+
+
+def test_logarithms() -> None:
+    rng = np.random.default_rng(1)
+    near, far = 1.0 + rng.uniform(-0.4, 0.6, 2000), 10.0 ** rng.uniform(-307, 308, 2000)
+    x = np.concatenate([[1.0, np.nextafter(1.0, 2.0), 2.3e-308, 1.7e308], near, far])
+    out = np.empty_like(x)
+    explog.logarithms(x, out)
+    with mpmath.workdps(40):
+        exact = [mpmath.log(mpmath.mpf(one)) for one in x]
+        assert out[0] == 0.0
+        assert furthest(out[1:], exact[1:]) <= 2
+
+
+def test_extremes() -> None:
+    x = np.random.default_rng(2).normal(size=1001)
+    assert explog.extremes(x) == (x.min(), x.max())
+    assert explog.extremes(x[:0]) == (np.inf, -np.inf)
