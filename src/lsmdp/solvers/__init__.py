@@ -18,8 +18,7 @@ from __future__ import annotations
 from lsmdp.solution import Solution
 from lsmdp.solvers.auto import Auto
 from lsmdp.solvers.certified import solve
-from lsmdp.solvers.dense import Dense
-from lsmdp.solvers.direct import Direct
+from lsmdp.solvers.factored import Dense, Direct
 from lsmdp.solvers.krylov import Krylov
 from lsmdp.solvers.power import Power
 from lsmdp.solvers.problem import Attempt, Method, Problem

@@ -14,17 +14,12 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from lsmdp._core import sparse
-from lsmdp._core.anchored import (
-    _flow,
-    _permute,
-)
 from lsmdp._core.factor import Elimination, eliminate, pinned
 from lsmdp._core.ordering import RUN, Blocks, Plan
-from lsmdp.arrays import CSR, Floats, read_only
+from lsmdp.arrays import CSR, Floats, freeze, read_only
 from lsmdp.errors import ConvergenceError
 from lsmdp.solvers.problem import Problem
 
-SYMMETRIC_SPAN = 250.0  # of v up to which products of two e^{-v} are safe
 VISITED = 0.01  # the pinned state may be this much rarer than the commonest one
 
 
@@ -69,10 +64,10 @@ class Factor:
 
 def factor(problem: Problem, anchor: Floats) -> Factor | None:
     """The factor at this v, its shares in single precision; None where the chain is beyond it."""
-    rho = problem.lmdp.reversible_law
+    both = problem.balanced(anchor)
     try:
-        if rho is not None and np.ptp(anchor) <= SYMMETRIC_SPAN:
-            flow, law = balanced(problem.P, rho, anchor)
+        if both is not None:
+            flow, law = both
             end = np.zeros_like(law)
             end[law.argmax()] = law.max()
             factors = eliminate(problem.plan, flow, end, symmetric=True, single=True)
@@ -106,15 +101,6 @@ def _pinned(problem: Problem, anchor: Floats) -> tuple[Elimination, Floats]:
     return factors, law
 
 
-def balanced(P: CSR, rho: Floats, v: Floats) -> tuple[Floats, Floats]:
-    """rho(x) P(x,y) z(x) z(y) up to a factor: symmetric, with row sums that are the law of the policy of v."""
-    flow, law = np.empty(P.nnz), np.empty(P.shape[0])
-    total = _flow(*sparse.rows(P), rho, np.exp(v.min() - v), flow, law)
-    flow /= total
-    law /= total
-    return flow, law
-
-
 def _permuted(plan: Plan) -> Moves:
     """P in the order of elimination, the rows of each RUN in their turn: one copy for all factors, while there are any.
 
@@ -122,12 +108,10 @@ def _permuted(plan: Plan) -> Moves:
     """
     copy = _copies.get(plan)
     if copy is None:
-        rows = sparse.rows(plan.P)
-        moved = np.zeros_like(rows[0]), np.empty_like(rows[1]), np.empty_like(rows[2])
-        _permute(*rows, plan.order, plan.inverse, plan.turn, *moved)
-        for array in moved:
-            read_only(array)
-        copy = _copies[plan] = Moves(moved, plan.turn, _longest(plan.P))
+        at = np.arange(plan.order.size)
+        moved = plan.P[plan.order[at - at % RUN + plan.turn]]
+        moved.indices = plan.inverse[moved.indices].astype(moved.indices.dtype)
+        copy = _copies[plan] = Moves(sparse.rows(freeze(moved)), plan.turn, _longest(plan.P))
     return copy
 
 

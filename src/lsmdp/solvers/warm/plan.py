@@ -37,7 +37,7 @@ from lsmdp.arrays import Floats, read_only
 from lsmdp.model import LMDP
 from lsmdp.policy import keep_flow
 from lsmdp.solvers.certified import solve
-from lsmdp.solvers.direct import Direct
+from lsmdp.solvers.factored import Direct
 from lsmdp.solvers.power import Power
 from lsmdp.solvers.problem import Problem
 from lsmdp.solvers.warm import chord, sweeps
