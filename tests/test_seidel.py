@@ -17,8 +17,8 @@ from lsmdp._core import sparse
 from lsmdp._core import sweeps as core_sweeps
 from lsmdp.arrays import frozen
 from lsmdp.policy import kept_flow
-from lsmdp.solvers import Rounds
 from lsmdp.solvers.warm import sweeps
+from lsmdp.solvers.warm.chord import Rounds
 
 TOL = 1e-6
 

@@ -101,8 +101,8 @@ class _PowerByScipy:
     """Power steps for few states: scipy's product, and the certificate between bursts of them; nothing to compile.
 
     A burst takes z <- e^{-c} (Pz), and in the end the mean of its last two z, which removes what alternates from step
-    to step. v and c must leave room for e^{-v} throughout; where they do not, a step is a Bellman update v <- Bv, which is
-    the same in logarithms. That is for the start only: it is slow, and claims no contraction.
+    to step. v and c must leave room for e^{-v} throughout; where they do not, a step is a Bellman update v <- Bv, which
+    is the same in logarithms. That is for the start only: it is slow, and claims no contraction.
     """
 
     max_steps: int

@@ -31,7 +31,6 @@ from __future__ import annotations
 
 from math import log
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -47,8 +46,6 @@ from lsmdp.solvers.warm.chord import Rounds
 
 ROUNDS = 5  # of sweeps, each from a certificate on
 MANY = 1e9  # sweeps, beyond all patience
-
-_single: WeakKeyDictionary[LMDP, tuple[sparse.Arrays, tuple[Any, Any, Any, Any]]] = WeakKeyDictionary()
 
 
 class Swept(NamedTuple):
@@ -111,7 +108,7 @@ def _run(
     The flow that is given is written over from the second attempt on. Where certificates are left to threads they are
     not found: one attempt is all there can be, and the flow that comes out has only its v.
     """
-    arrays, single = _kept(lmdp)
+    arrays, single = sparse.rows(lmdp.P), lmdp.cache.get("P in single precision", lambda: _in_single(lmdp))
     n = 0 if _threaded(lmdp) else lmdp.n
     room, mine = (np.empty(n), np.empty(n), np.empty(n)), (flow.w, flow.s, flow.logs)
     given = (
@@ -136,16 +133,13 @@ def _threaded(lmdp: LMDP) -> bool:
     return bool(lmdp.P.data.size >= LARGE)
 
 
-def _kept(lmdp: LMDP) -> tuple[sparse.Arrays, tuple[Any, Any, Any, Any]]:
-    """P as the loops read it; and in single precision, without its diagonal, which is the last of these arrays."""
-    kept = _single.get(lmdp)
-    if kept is None:
-        indptr, indices, data = arrays = sparse.rows(lmdp.P)
-        off = indices != np.repeat(np.arange(lmdp.n, dtype=indices.dtype), np.diff(lmdp.P.indptr))
-        before = np.concatenate([[0], np.cumsum(off)])  # entries off the diagonal before each entry
-        ends, weights = before[indptr].astype(indptr.dtype), data[off].astype(np.float32)
-        single = ends, indices[off], weights, lmdp.P.diagonal().astype(np.float32)
-        for array in single:
-            read_only(array)
-        kept = _single[lmdp] = arrays, single
-    return kept
+def _in_single(lmdp: LMDP) -> tuple[Any, Any, Any, Any]:
+    """P in single precision without its diagonal, which is the last of these arrays."""
+    indptr, indices, data = sparse.rows(lmdp.P)
+    off = indices != np.repeat(np.arange(lmdp.n, dtype=indices.dtype), np.diff(lmdp.P.indptr))
+    before = np.concatenate([[0], np.cumsum(off)])  # entries off the diagonal before each entry
+    ends, weights = before[indptr].astype(indptr.dtype), data[off].astype(np.float32)
+    single = ends, indices[off], weights, lmdp.P.diagonal().astype(np.float32)
+    for array in single:
+        read_only(array)
+    return single
