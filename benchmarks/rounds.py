@@ -32,7 +32,6 @@ from benchmarks.peers import PEERS, Peer, gap_of
 from lsmdp.costs.sequence import block_rows
 from lsmdp.game import Table as GameTable
 from lsmdp.learners import Player, pack, unpack
-from lsmdp.solvers.warm.plan import factor_bytes, forget
 
 FIRST = 1000  # the round before the first that is played
 WIDTH = 1e-3  # gap_t <= WIDTH / t
@@ -170,12 +169,12 @@ class Game:
                 state = unpack(self.state, packed)
                 for k, c_t in enumerate(costs):
                     if anchored and k in renewals:
-                        forget(new, state.lead.anchor)
+                        state.lead.kept.let_go()
                         state = with_lead(state, anchor=state.lead.v, age=0, spent=0.0, recent=0.0)
                     peak()
                     state = self.learner.observe(new, state, c_t)
                     peaks.append(peak())
-        factor = factor_bytes(new)
+        factor = getattr(lead_of(state), "factor_bytes", 0)
         rest = max(most for k, most in enumerate(peaks) if not anchored or k not in renewals)
         return factor, max(peaks) - rest, rest - factor
 
@@ -189,7 +188,7 @@ def measure(name: str, blocks: Blocks) -> dict[str, Any]:
     game = Game(lmdp, case.costs, learner, rounds)
     game.play(WARM)
     game.seconds, game.steps, game.renewals, game.certified, game.rounds = [], [], 0, 0, 0
-    peers = {who: PEERS[who](lmdp.P, np.exp(-game.state.v), GIVEN_UP) for who in case.peers}
+    peers = {who: PEERS[who](lmdp.P, np.exp(-lead_of(game.state).v), GIVEN_UP) for who in case.peers}
 
     def turn(who: str) -> Callable[[], tuple[float, None]]:
         def play() -> tuple[float, None]:

@@ -35,8 +35,9 @@ from lsmdp import (
     sticky,
 )
 from lsmdp._core.factor import eliminate
-from lsmdp.solvers.inverse import noda
-from lsmdp.solvers.problem import Problem
+from lsmdp.solvers.factored import _Lapack, _Reduction
+from lsmdp.solvers.inverse import inverse_iteration
+from lsmdp.solvers.problem import Attempt, Problem
 
 METHODS = [Auto(), Power(), Direct(), Dense(), Krylov()]
 
@@ -189,6 +190,10 @@ def test_methods_agree_on_nearly_decomposable_chains(method: object) -> None:
 # inverse iteration
 
 
+def iterated(problem: Problem, v: np.ndarray, tol: float, systems: type = _Reduction, steps: int = 20) -> Attempt:
+    return inverse_iteration(problem, v, tol, systems(problem, v), steps)
+
+
 def two_wells(deeper: int) -> tuple[LMDP, np.ndarray]:
     """A corridor with a cheap room at either end, one a little cheaper: v leads to that one from everywhere."""
     lmdp = grid(6, 60)
@@ -198,12 +203,13 @@ def two_wells(deeper: int) -> tuple[LMDP, np.ndarray]:
     return lmdp, c
 
 
-def test_another_well_becomes_the_deepest() -> None:
+@pytest.mark.parametrize("systems", [_Reduction, _Lapack])
+def test_another_well_becomes_the_deepest(systems: type) -> None:
     lmdp, c = two_wells(0)
     _, other = two_wells(1)
     before, goal = solve(lmdp, c), solve(lmdp, other, solver=Dense())
     assert np.ptp(goal.v - before.v) > 10.0  # all of v has to move
-    attempt = noda(Problem(lmdp, other), before.v, 1e-11, 20)
+    attempt = iterated(Problem(lmdp, other), before.v, 1e-11, systems)
     assert attempt.gap <= 1e-11
     assert attempt.steps <= 6
     np.testing.assert_allclose(attempt.v - attempt.v.min(), goal.v - goal.v.min(), rtol=0, atol=1e-6)
@@ -216,11 +222,11 @@ def test_half_a_factor_does_as_well_as_a_whole_one(monkeypatch: pytest.MonkeyPat
         halves.append(symmetric)
         return eliminate(*given, symmetric=symmetric)
 
-    monkeypatch.setattr("lsmdp.solvers.inverse.eliminate", watched)
+    monkeypatch.setattr("lsmdp.solvers.factored.eliminate", watched)
     problem = Problem(*two_wells(0))
-    half = noda(problem, np.zeros(problem.n), 1e-11, 20)
-    monkeypatch.setattr("lsmdp.solvers.inverse.SYMMETRIC_SPAN", -1.0)
-    whole = noda(problem, np.zeros(problem.n), 1e-11, 20)
+    half = iterated(problem, np.zeros(problem.n), 1e-11)
+    monkeypatch.setattr("lsmdp.solvers.problem._SPAN_OF_PRODUCTS", -1.0)
+    whole = iterated(problem, np.zeros(problem.n), 1e-11)
     assert halves == [True] * half.steps + [False] * whole.steps
     assert half.steps == whole.steps
     assert max(half.gap, whole.gap) <= 1e-11
@@ -229,7 +235,7 @@ def test_half_a_factor_does_as_well_as_a_whole_one(monkeypatch: pytest.MonkeyPat
 
 def test_inverse_iteration_gives_way_beyond_floats() -> None:
     lmdp, c = grid(20, 20), 300.0 * uniform(400)
-    attempt = noda(Problem(lmdp, c), np.zeros(lmdp.n), 1e-9, 20)
+    attempt = iterated(Problem(lmdp, c), np.zeros(lmdp.n), 1e-9)
     assert attempt.steps == 0  # the tails of u are 0: v spans more than e^-v can
     solution = solve(lmdp, c, solver=Direct())
     assert solution.value_span > 750.0
@@ -238,7 +244,7 @@ def test_inverse_iteration_gives_way_beyond_floats() -> None:
 
 def test_inverse_iteration_gives_way_where_it_does_not_converge() -> None:
     lmdp, c = ring(1000, drift=0.999), 5.0 * uniform(1000)
-    attempt = noda(Problem(lmdp, c), np.zeros(lmdp.n), 1e-9, 100)
+    attempt = iterated(Problem(lmdp, c), np.zeros(lmdp.n), 1e-9, steps=100)
     assert attempt.gap > 1e-9
     assert attempt.steps < 20
     assert_certified(solve(lmdp, c, solver=Direct()), 1e-10)

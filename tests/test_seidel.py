@@ -17,8 +17,8 @@ from lsmdp._core import sparse
 from lsmdp._core import sweeps as core_sweeps
 from lsmdp.arrays import frozen
 from lsmdp.policy import kept_flow
-from lsmdp.solvers import Rounds
 from lsmdp.solvers.warm import sweeps
+from lsmdp.solvers.warm.chord import Rounds
 
 TOL = 1e-6
 
@@ -108,8 +108,8 @@ def test_rounds_at_once_have_the_bits_of_rounds_one_by_one(name: str) -> None:
 
 
 @njit
-def prepare(diagonal, c, v, w, s, logs, low, u, r, gain, pull, x):  # type: ignore[no-untyped-def]
-    return core_sweeps._prepare(diagonal, c, v, w, s, logs, 0.7, low, u, r, gain, pull, x)
+def prepare(diagonal, c, known, u, work):  # type: ignore[no-untyped-def]
+    return core_sweeps._prepare(diagonal, c, 0.7, known, u, work)
 
 
 def test_it_does_not_matter_whether_the_new_v_takes_the_place_of_the_old() -> None:
@@ -125,32 +125,11 @@ def test_it_does_not_matter_whether_the_new_v_takes_the_place_of_the_old() -> No
         for in_place in (True, False):
             old = v.copy()
             u, old = (old if in_place else np.empty(n)), frozen(old)
-            r, gain, pull, x = np.empty((4, n), np.float32)
-            assert prepare(*given, old, np.exp(-v), np.exp(logs), logs, 0.0, u, r, gain, pull, x)
-            found.append((u, r, gain, pull, x))
+            work = core_sweeps.Work(*np.zeros((5, n), np.float32))
+            assert prepare(*given, core_sweeps.Known(old, 0.0, np.exp(-v), np.exp(logs), logs), u, work)
+            found.append((u, *work))
         for one, other in zip(*found, strict=True):
             np.testing.assert_array_equal(one, other)
-
-
-def test_a_sweep_ends_where_its_states_have_little_left() -> None:
-    """Windows of states that are far from done are gone through; the first that is not ends the sweep, soon after."""
-    n = 8 * core_sweeps.WINDOW
-    lmdp = random_graph(n)
-    _, single = sweeps._kept(lmdp)
-    r = np.random.default_rng(5).uniform(-1, 1, n).astype(np.float32)
-    gain, pull, e = np.ones(n, np.float32), np.ones(n, np.float32), np.empty(n, np.float32)
-
-    def sweep(x: np.ndarray, enough: float) -> int:
-        given = single[:3], r, np.float32(r.mean()), gain, pull, x, e
-        return int(core_sweeps._sweep(*given[0], *given[1:], True, False, enough)[0])
-
-    x = r.copy()
-    assert sweep(x, 0.0) == n
-    before = x.copy()
-    moved = sweep(x, np.inf)
-    assert n // core_sweeps.WINDOWS < moved <= n // core_sweeps.WINDOWS + core_sweeps.CHUNK
-    np.testing.assert_array_equal(x[moved:], before[moved:])
-    assert np.all(x[:moved] != before[:moved])
 
 
 def test_a_change_that_is_not_small() -> None:
@@ -175,9 +154,9 @@ def test_slow_chains_are_given_up_early_and_predicted_to_take_long() -> None:
 
 def test_a_steep_v_is_left_to_others() -> None:
     lmdp = random_graph(500, 5)
-    for span in (1.5 * core_sweeps.SPAN, 2 * sparse.SPAN_OF_ONE_SCALE):
+    for span in (1.5 * core_sweeps.SPAN_IN_SINGLE, 2 * sparse.SPAN_OF_ONE_SCALE):
         v = np.linspace(0, span, lmdp.n)
         swept = sweeps.sweep(lmdp, np.zeros(lmdp.n), TOL, v, 30)
         assert not swept.certified
         assert swept.sweeps == 0
-        assert swept.left == sweeps.MANY
+        assert swept.left == sweeps._NEVER

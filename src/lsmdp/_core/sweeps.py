@@ -1,8 +1,13 @@
-"""Rounds of Gauss-Seidel sweeps (solvers/warm/sweeps.py says what they are)."""
+"""Compiled rounds of Gauss-Seidel sweeps (solvers/warm/sweeps.py says what they are and why).
+
+What goes in and out travels in named tuples: P in single precision, the aims (one cost and one gap for each round), the
+units of the certificate, how far it may go, what is known of the present v, room for the same of the next one, and what
+is found.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -11,155 +16,148 @@ from lsmdp._core import sparse
 from lsmdp._core.compile import entry, inner
 from lsmdp._core.explog import extremes
 
-CHUNK = 256  # states whose sums are taken before any of them moves,
-CHUNKS = 16  # at least so many times
-WINDOWS = 8  # of states in a row, in a sweep, each of which tells how far the others have come,
-WINDOW = 2000  # if there are as many states in it:
-SURE = 0.9  # then a forecast is believed only if it is below this share of the goal
-SPAN = 20.0  # of v / T up to which w, 1/w and x have room in single precision
-SHARE = 0.9  # of the goal; the rest is for what is not linear
-CURVED = 0.02  # of the square of the gap is not linear, so that nothing is gained below it,
-DIGITS = 1e-5  # nor below this share of it, in single precision
-HASTE = 0.1  # least contraction that is believed in
-STALLED = 0.6  # a contraction above this is that of a slow mode
-BINS = 64  # of how far the states have moved, where those without any are borders between levels,
-LEVELS = 12  # if these are few
-SPREAD = 8.0  # a span is about so many standard deviations
-LOST = 100.0  # a residual this many times the first one will not come back
+CHUNK = 256  # So many states at most have their sums taken before any of them moves.
+_CHUNKS = 16  # There are at least so many chunks: in fewer, hardly any state would see what moved before it.
+SPAN_IN_SINGLE = 20.0  # Up to this span of v / T, w, 1/w and x have room in single precision.
+_SHARE = 0.9  # Sweeps aim at this part of the tolerance; the rest is for what is not linear.
+_CURVED = 0.02  # This part of the square of the gap is not linear, so that nothing is gained below it.
+_DIGITS = 1e-5  # In single precision nothing is gained below this part of the gap.
+_BEST_CONTRACTION = 0.1  # A contraction below this is not believed.
+_STALLED = 0.6  # A contraction above this is that of a slow mode.
+_BINS = 64  # How far the states have moved is put into so many bins; empty ones are borders between levels.
+_LEVELS = 12  # More levels than this are none; then the states are parted in two halves.
+_DEVIATIONS = 8.0  # A span is taken for so many standard deviations where it was not looked at.
+_LOST = 100.0  # A residual this many times the first one will not come back.
+
+
+class Single(NamedTuple):
+    """P in single precision without its diagonal, and that."""
+
+    indptr: Any
+    indices: Any
+    data: Any
+    diagonal: Any
+
+
+class Aims(NamedTuple):
+    """One cost and one gap for each round."""
+
+    costs: Any
+    gaps: Any
+
+
+class Units(NamedTuple):
+    """The temperature, and what all bounds are wider by."""
+
+    temperature: float
+    slack: float
+
+
+class Limits(NamedTuple):
+    """Sweeps of one round, and attempts, each of which ends with a certificate."""
+
+    sweeps: int
+    attempts: int
+
+
+class Known(NamedTuple):
+    """v, its least value, and w = e^{(min v - v)/T}, s = P w and log s."""
+
+    v: Any
+    low: float
+    w: Any
+    s: Any
+    logs: Any
+
+
+class Found(NamedTuple):
+    """The v of each round, the same array for reading only, its bounds, and its sweeps."""
+
+    v: Any
+    read: Any
+    lo: Any
+    hi: Any
+    steps: Any
+
+
+class Work(NamedTuple):
+    """What a sweep reads and writes, in single precision: the module docstring of solvers/warm/sweeps.py names them."""
+
+    r: Any
+    gain: Any
+    pull: Any
+    x: Any
+    e: Any
 
 
 @entry()
-def _rounds(
-    temperature: float,
-    slack: float,
-    costs: Any,
-    gaps: Any,
-    v: Any,
-    w: Any,
-    s: Any,
-    logs: Any,
-    low: float,
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    diagonal: Any,
-    limit: int,
-    attempts: int,
-    P_indptr: Any,
-    P_indices: Any,
-    P_data: Any,
-    found: Any,
-    found_w: Any,
-    found_s: Any,
-    found_logs: Any,
-    values: Any,
-    los: Any,
-    his: Any,
-    steps: Any,
+def rounds(
+    P: Any, single: Any, aims: Any, units: Any, limits: Any, known: Any, room: Any, found: Any
 ) -> tuple[int, int, float, float]:
-    """Some attempts for each cost, until one is not certified: how many are; how often the flow and its room changed
-    places; of the last attempt, the gap that was expected of it, and the contraction.
-
-    ``found`` is ``values``, read-only.
+    """Some attempts for each cost, until one is not certified: how many are; how often what is known and its room
+    changed places; of the last attempt, the gap that was expected of it, and the contraction.
     """
-    single, P, wide, rate, swaps = (indptr, indices, data), (P_indptr, P_indices, P_data), np.inf, 1.0, 0
-    for k in range(gaps.size):
-        goal, width, steps[k], left = SHARE * gaps[k] / temperature, np.inf, 0, attempts
-        while left > 0 and steps[k] < limit:
-            before, after = (v, w, s, logs), (found[k], found_w, found_s, found_logs)
-            los[k], his[k], wide, taken, rate = _certified(
-                values[k], temperature, slack, costs[k], before, low, single, diagonal, goal, limit - steps[k], P, after
-            )
-            steps[k] += taken
-            gap, left = his[k] - los[k], left - 1
-            if not gap < np.inf:
+    wide, rate, swaps = np.inf, 1.0, 0
+    v, low, w, s, logs = known
+    next_w, next_s, next_logs = room
+    for k in range(aims.gaps.size):
+        goal, width, taken, left = _SHARE * aims.gaps[k] / units.temperature, np.inf, np.int64(0), limits.attempts
+        lo, hi = -np.inf, np.inf
+        while left > 0 and taken < limits.sweeps:
+            before = Known(v, low, w, s, logs)
+            wide, more, rate = _attempt(single, aims.costs[k], goal, limits.sweeps - taken, units, before, found.v[k])
+            lo, hi, u = -np.inf, np.inf, found.read[k]
+            if wide < np.inf and next_w.size > 0:
+                c, T, high = aims.costs[k], units.temperature, extremes(found.v[k])[1]
+                lo, hi = sparse.evaluate_into(P[0], P[1], P[2], c, u, high, T, units.slack, next_w, next_s, next_logs)
+            taken, left = taken + more, left - 1
+            if not hi - lo < np.inf:
                 break
-            v, low, swaps = found[k], 0.0, swaps + 1
-            w, s, logs, found_w, found_s, found_logs = found_w, found_s, found_logs, w, s, logs
-            if gap <= gaps[k] or not gap < width / 2:
+            v, low, swaps = u, 0.0, swaps + 1
+            w, s, logs, next_w, next_s, next_logs = next_w, next_s, next_logs, w, s, logs
+            if hi - lo <= aims.gaps[k] or not hi - lo < width / 2:
                 break
-            width = gap
-        if not his[k] - los[k] <= gaps[k]:
+            width = hi - lo
+        found.lo[k], found.hi[k], found.steps[k] = lo, hi, taken
+        if not hi - lo <= aims.gaps[k]:
             return k, swaps, wide, rate
-    return gaps.size, swaps, wide, rate
+    return aims.gaps.size, swaps, wide, rate
 
 
-@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
-def _certified(
-    u: Any,
-    temperature: float,
-    slack: float,
-    c: Any,
-    before: Any,
-    low: float,
-    single: Any,
-    diagonal: Any,
-    goal: float,
-    limit: int,
-    P: Any,
-    after: Any,
-) -> tuple[float, float, float, int, float]:
-    """u = v + d from 0: bounds, the gap that was expected of it, the sweeps, and the contraction of the last one.
-
-    ``before`` is v with its flow, ``after`` is u, read-only; if there is room, its flow is found with its bounds for c.
-    """
-    v, w, s, logs = before
-    indptr, indices, data = single
-    found, found_w, found_s, found_logs = after
-    n, lo, hi = v.size, -np.inf, np.inf
+@inner()
+def _attempt(single: Any, c: Any, goal: float, limit: int, units: Any, known: Any, u: Any) -> tuple[float, int, float]:
+    """u = v + d from 0: the gap that is expected of it (infinite: no room), the sweeps, and the last contraction."""
+    n = u.size
     r, gain, pull = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
-    x, e = np.empty_like(r), np.empty_like(r)
-    if not _prepare(diagonal, c, v, w, s, logs, temperature, low, u, r, gain, pull, x):
-        return lo, hi, np.inf, 0, 1.0
+    work = Work(r, gain, pull, np.empty(n, np.float32), np.empty(n, np.float32))
+    if not _prepare(single.diagonal, c, units.temperature, known, u, work):
+        return np.inf, limit - limit, 1.0
     span, size = _extent(r)
-    first, rate, shift, steps, stalled, at_split, look = size, 1.0, 0.0, 0, 0, np.inf, False
-    sure = SURE if n >= WINDOWS * WINDOW else 1.0
-    goal = max(goal, max(CURVED * span * span, DIGITS * span))
-    while span * rate > sure * goal and steps < limit and size <= LOST * first:
+    first, rate, shift, steps, stalled, at_split, look = size, 1.0, 0.0, limit - limit, 0, np.inf, False
+    goal = max(goal, max(_CURVED * span * span, _DIGITS * span))
+    while span * rate > goal and steps < limit and size <= _LOST * first:
         if stalled == 2:
             if not size < at_split / 2:
                 break  # they were not what is slow
-            shift += _split(indptr, indices, data, r, np.float32(shift), gain, pull, x, e, w)
-            stalled, steps, at_split, sure = -1, steps + 2, size, 1.0  # states in a row are of one level
-        enough = goal if sure < 1.0 and look and span * rate * rate <= goal else 0.0
+            shift += _split(single, work, np.float32(shift), known.w)
+            stalled, steps, at_split = -1, steps + 2, size
         look = 2.0 * size * rate * rate <= goal or steps + 1 == limit  # no span is below two standard deviations
-        moved, total, squares, span = _sweep(
-            indptr, indices, data, r, np.float32(shift), gain, pull, x, e, look, stalled == 1, enough
-        )
+        total, squares, span = _sweep(single, work, np.float32(shift), look, stalled == 1)
         steps += 1
-        if moved < n:
-            span = goal / rate
-            break
         before, size = size, np.sqrt(squares / n)
-        span = span if look else SPREAD * size
+        span = span if look else _DEVIATIONS * size
         shift += total / n / 2
-        rate = max(size / before, HASTE) if stalled >= 0 else 1.0
-        stalled = stalled + 1 if stalled < 0 or rate > STALLED else 0
-    high = _added(x, w, temperature, u)
-    if found_w.size > 0:
-        lo, hi = sparse.evaluate_into(
-            P[0], P[1], P[2], c, found, high, temperature, slack, found_w, found_s, found_logs
-        )
-    return lo, hi, span * rate, steps, rate
+        rate = max(size / before, _BEST_CONTRACTION) if stalled >= 0 else 1.0
+        stalled = stalled + 1 if stalled < 0 or rate > _STALLED else 0
+    _added(work.x, known.w, units.temperature, u)
+    return span * rate, steps, rate
 
 
 @inner(fastmath={"contract", "reassoc"})
-def _prepare(
-    diagonal: Any,
-    c: Any,
-    v: Any,
-    w: Any,
-    s: Any,
-    logs: Any,
-    temperature: float,
-    low: float,
-    u: Any,
-    r: Any,
-    gain: Any,
-    pull: Any,
-    x: Any,
-) -> bool:
+def _prepare(diagonal: Any, c: Any, temperature: float, known: Any, u: Any, work: Any) -> bool:
     """What a sweep reads, in single precision; x starts where P has only its diagonal. Whether there is room for it."""
+    v, low, w, s, logs = known
+    r, gain, pull, x, _ = work
     scale = 1.0 / temperature
     origin = (c[0] - (v[0] - low)) * scale - logs[0]
     total, steep = 0.0, 0
@@ -167,7 +165,7 @@ def _prepare(
         u[i] = (v[i] - low) * scale
         value = (c[i] * scale - u[i]) - logs[i] - origin
         r[i] = value  # small, and so exact enough
-        steep += u[i] > SPAN
+        steep += u[i] > SPAN_IN_SINGLE
     for i in range(v.size):  # apart: u may be v, and a loop that may not look ahead adds up in another order
         total += r[i]
     mean = np.float32(total / v.size)
@@ -182,14 +180,13 @@ def _prepare(
 
 
 @inner()
-def _added(x: Any, w: Any, temperature: float, u: Any) -> float:
-    """u += x / w, then from 0, then in units of the cost; its span."""
+def _added(x: Any, w: Any, temperature: float, u: Any) -> None:
+    """u += x / w, then from 0, then in units of the cost."""
     for i in range(u.size):
         u[i] += x[i] / np.float32(w[i])
-    least, most = extremes(u)
+    least, _ = extremes(u)
     for i in range(u.size):
         u[i] = (u[i] - least) * temperature
-    return (most - least) * temperature
 
 
 @inner(fastmath=True)
@@ -205,30 +202,15 @@ def _move(r: Any, shift: Any, gain: Any, pull: Any, s: Any, x: Any, e: Any) -> t
     return total, squares
 
 
-@entry()
-def _sweep(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    r: Any,
-    shift: Any,
-    gain: Any,
-    pull: Any,
-    x: Any,
-    e: Any,
-    look: bool,
-    keep: bool,
-    enough: float,
-) -> tuple[int, float, float, float]:
-    """One sweep: the states that moved, the sums of e and of its squares, and its span, if one is to ``look``.
-
-    All of e is left if one is to ``keep`` it. A sweep ends early, where the span of e in a window is ``enough``.
-    """
+@inner()
+def _sweep(single: Any, work: Any, shift: Any, look: bool, keep: bool) -> tuple[float, float, float]:
+    """One sweep: the sums of e and of its squares, and its span, if one is to ``look``; all of e, if to ``keep`` it."""
+    indptr, indices, data, _ = single
+    r, gain, pull, x, e = work
     n = x.size
-    chunk, window = min(CHUNK, n // CHUNKS + 1), n // WINDOWS + 1
-    s, end = np.empty(chunk, np.float32), window
+    chunk = min(CHUNK, n // _CHUNKS + 1)
+    s = np.empty(chunk, np.float32)
     least, most, total, squares = np.float32(np.inf), np.float32(-np.inf), 0.0, 0.0
-    low, high = least, most  # in this window
     for i in range(0, n, chunk):
         j = min(i + chunk, n)
         sparse.flat_sums(indptr, indices, data, x, i, j - i, s)
@@ -238,13 +220,8 @@ def _sweep(
         total, squares = total + more[0], squares + more[1]
         if look:
             below, above = _extremes(moved)
-            low, high = min(low, below), max(high, above)
-            if j >= end or j == n:
-                least, most = min(least, low), max(most, high)
-                if high - low <= enough:
-                    return j, total, squares, float(most - least)
-                low, high, end = np.float32(np.inf), np.float32(-np.inf), j + window
-    return n, total, squares, float(most - least)
+            least, most = min(least, below), max(most, above)
+    return total, squares, float(most - least)
 
 
 @inner(fastmath=True)
@@ -267,11 +244,11 @@ def _extent(e: Any) -> tuple[float, float]:
     return float(most - least), np.sqrt(squares / e.size)
 
 
-@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
-def _split(
-    indptr: Any, indices: Any, data: Any, r: Any, shift: Any, gain: Any, pull: Any, x: Any, e: Any, w: Any
-) -> float:
+@inner()
+def _split(single: Any, work: Any, shift: Any, w: Any) -> float:
     """d += alpha_B on each set B of states that moved alike; the change of lambda' that goes with it. Uses up e."""
+    indptr, indices, data, _ = single
+    r, gain, pull, x, e = work
     for i in range(x.size):
         e[i] *= gain[i] / w[i]
     block, count = _levels(e)
@@ -304,21 +281,21 @@ def _split(
 def _levels(moved: Any) -> tuple[Any, int]:
     """The level at which each state moved, and how many levels there are; two halves where none stand out."""
     least, most = _extremes(moved)
-    scale = BINS / (float(most) - float(least))
-    bins, level, count = np.empty(moved.size, np.uint8), np.zeros(BINS, np.uint8), 0
+    scale = _BINS / (float(most) - float(least))
+    bins, level, count = np.empty(moved.size, np.uint8), np.zeros(_BINS, np.uint8), 0
     for i in range(moved.size):
-        bins[i] = min(int((moved[i] - least) * scale), BINS - 1)
+        bins[i] = min(int((moved[i] - least) * scale), _BINS - 1)
         level[bins[i]] = 1
     apart = False
-    for k in range(BINS):  # level[k] is 1 where there are states; an empty bin is a border
+    for k in range(_BINS):  # level[k] is 1 where there are states; an empty bin is a border
         if level[k] > 0 and (apart or count == 0):
             count += 1
         apart = level[k] == 0
         level[k] = max(count, 1) - 1
-    if not 2 <= count <= LEVELS:
+    if not 2 <= count <= _LEVELS:
         count = 2
-        for k in range(BINS):
-            level[k] = k >= BINS // 2
+        for k in range(_BINS):
+            level[k] = k >= _BINS // 2
     for i in range(moved.size):
         bins[i] = level[bins[i]]
     return bins, count

@@ -8,9 +8,9 @@ that is, e^{-lambda/T} is the Perron root of diag(e^{-c/T}) P and z = e^{-v/T} i
 works with v, never with z alone, so that no span of v underflows; divides by the temperature T first; and ends by
 evaluating the certificate of problem.py on the very v that it returns.
 
-One file per method, all behind the protocol of problem.py: power.py, direct.py, dense.py, krylov.py (the last three
-share newton.py), and auto.py, which chooses. ``follow`` (warm/plan.py) solves again after the cost has changed a
-little, by sweeps over the states (warm/sweeps.py) or with the factors of earlier rounds (warm/chord.py).
+One file per method, all behind the protocol of problem.py: power.py, factored.py (inverse iteration and Newton's method
+with elimination or LAPACK), krylov.py, and auto.py, which chooses. ``warm/`` solves again after the cost has changed a
+little: warm/plan.py says how.
 """
 
 from __future__ import annotations
@@ -18,33 +18,20 @@ from __future__ import annotations
 from lsmdp.solution import Solution
 from lsmdp.solvers.auto import Auto
 from lsmdp.solvers.certified import solve
-from lsmdp.solvers.dense import Dense
-from lsmdp.solvers.direct import Direct
+from lsmdp.solvers.factored import Dense, Direct
 from lsmdp.solvers.krylov import Krylov
 from lsmdp.solvers.power import Power
 from lsmdp.solvers.problem import Attempt, Method, Problem
-from lsmdp.solvers.warm.chord import Rounds
-from lsmdp.solvers.warm.plan import (
-    NOWHERE,
-    Followed,
-    follow,
-    follow_all,
-)
 
 __all__ = [
-    "NOWHERE",
     "Attempt",
     "Auto",
     "Dense",
     "Direct",
-    "Followed",
     "Krylov",
     "Method",
     "Power",
     "Problem",
-    "Rounds",
     "Solution",
-    "follow",
-    "follow_all",
     "solve",
 ]

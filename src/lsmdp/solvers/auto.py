@@ -1,14 +1,25 @@
 """Choose a method from cheap measurements, and fall back when the choice was wrong.
 
-1. A short run of power steps. It solves fast-mixing models outright, gives every other method a sensible start, and
-   measures the contraction m per step, hence the steps log(gap/tol) / log(1/m) that finishing would take. The fast
-   modes go first, so that this is a lower estimate. Where even three times as many are few, they are taken.
-2. Otherwise the fill of a sparse elimination is counted (no numbers are computed): what a direct method costs is then
-   known, in multiply-adds. If power steps still seem cheaper, some more of them measure m again: where they now
-   predict more steps than before, they will again, and the prediction is raised by as much once more.
-3. The methods follow in order of cost, each from the best v so far. One whose cost was guessed (power steps, Krylov)
-   gets no more work than a method whose cost is known would take: a wrong guess at most doubles the bill. The chain
-   ends with power steps up to a generous limit.
+| the model | what is done |
+|---|---|
+| up to 1,000 states | power steps, or LAPACK where that is quicker; where LAPACK proves too little, as below |
+| more, and they mix fast | power steps to the end |
+| more, and they do not | the method of the least predicted cost, then the next, each from the best v so far |
+
+*Up to 1,000 states* nothing is worth a plan. A few power steps show by how much the next ones will shrink the gap, and
+LAPACK (``Dense`` in factored.py) takes milliseconds for the rest.
+
+*More states.* A short run of power steps solves fast-mixing models outright, gives every other method a sensible start,
+and measures the contraction m per step, hence the steps log(gap/tol) / log(1/m) that finishing would take. The fast
+modes go first, so that this is a lower estimate. Where even three times as many are few, they are taken. Otherwise the
+fill of a sparse elimination is counted (no numbers are computed): what a direct method costs is then known, in
+multiply-adds. If power steps still seem cheaper, some more of them measure m again: where they now predict more steps
+than before, they will again, and the prediction is raised by as much once more.
+
+*In order of cost.* A method whose cost was guessed (power steps, Krylov) gets no more work than a method whose cost is
+known would take: a wrong guess at most doubles the bill. The chain ends with power steps up to a generous limit.
+
+The ``story`` of a solution tells all of this about the model at hand.
 """
 
 from __future__ import annotations
@@ -16,9 +27,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf, log, sqrt
 
+import numpy as np
+
 from lsmdp.arrays import Floats
-from lsmdp.solvers.dense import LIMIT, Dense, factor_work
-from lsmdp.solvers.direct import Direct
+from lsmdp.solvers.factored import MOST_STATES_WRITTEN_OUT, Dense, Direct, lapack_work
 from lsmdp.solvers.krylov import BASIS, Krylov, product_work
 from lsmdp.solvers.power import Power
 from lsmdp.solvers.problem import (
@@ -28,15 +40,18 @@ from lsmdp.solvers.problem import (
     exhausted,
 )
 
-FIRST_LOOK = 20  # power steps of the first run
-SECOND_LOOK = 80  # and of the second, where much depends on it
-PATIENCE = 130  # power steps that, times OPTIMISM, are cheaper than planning the elimination of a large model
-OPTIMISM = 3.0  # the fast modes go first: the contraction seen early is better than the one that matters
-NEWTON_STEPS = 10  # a typical solve from far away;
-NEWTON_STEPS_NEAR = 2  # and from a gap below
-NEAR = 1e-2
-INVERSE_STEPS = 4  # of inverse iteration, from wherever
-MANY = 1e9  # power steps beyond all patience
+_FEW_STATES = 1_000  # Up to here LAPACK factors in at most 25 ms, and the loops of the others take 10 s to compile.
+_FIRST_LOOK = 20  # Steps of the first run: the fast modes are gone after about ten, and ten more measure the rest.
+_SECOND_LOOK = 80  # Steps of the second run, where the choice between power steps and an elimination depends on it.
+_STEPS_OF_A_CALL = 25  # Predicted power steps that, times _OPTIMISM, take as long as the mere calls of LAPACK.
+_FEW_STEPS = 130  # Power steps that, times _OPTIMISM, are cheaper than planning the elimination of a large model.
+_OPTIMISM = 3.0  # The contraction seen early is better than the one that matters: predictions are multiplied by this.
+_SPAN_OF_Z = 600.0  # Numbers e^{-v} stay far from the ends of floats while v spans no more than this.
+_NEWTON_STEPS = 10  # A Newton solve from far away takes about as many steps.
+_NEWTON_STEPS_NEAR = 2  # A Newton solve from a gap below _NEAR takes about as many.
+_NEAR = 1e-2  # Below this gap, Newton's method is quadratic from the start.
+_INVERSE_STEPS = 4  # Inverse iteration takes about as many, from wherever.
+_NEVER = 1e9  # A number of steps that nobody waits for.
 
 
 @dataclass(frozen=True)
@@ -48,17 +63,78 @@ class Auto:
     def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
         """The best attempt of the chain; its ``how`` names the methods that led there."""
         trail = _Trail(problem, tol, v)
-        steps = trail.predict(trail.follow(Power(FIRST_LOOK)).rate)
-        if not trail.done and steps <= PATIENCE:
-            steps = trail.predict(trail.follow(Power(int(OPTIMISM * steps) + FIRST_LOOK)).rate)
-        known, power_steps = [] if trail.done else _known(problem, trail), steps
-        if known and SECOND_LOOK < OPTIMISM * steps < known[0][0] / problem.P.nnz:
-            again = trail.predict(trail.follow(Power(SECOND_LOOK)).rate)
-            power_steps = again * max(1.0, again / steps)
-        for method in [] if trail.done else _by_cost(problem, steps, power_steps, trail):
+        if problem.n <= _FEW_STATES:
+            steps = trail.predict(trail.follow(_PowerByScipy(_FIRST_LOOK)).rate)
+            if not trail.done and (steps <= _STEPS_OF_A_CALL or steps <= _bearable(problem)):
+                trail.follow(_PowerByScipy(int(_OPTIMISM * steps) + _FIRST_LOOK))
             if not trail.done:
-                trail.follow(method)
+                trail.story.append(f"With {problem.n:,} states, LAPACK takes less than that.")
+                trail.follow(Dense())
+            if not trail.done:
+                trail.story.append("LAPACK has lost too many digits: what follows is made for that.")
+        if not trail.done:
+            _large(problem, trail)
         return replace(trail.attempt, story=tuple(trail.story))
+
+
+def _bearable(problem: Problem) -> float:
+    """Predicted power steps that, times _OPTIMISM, cost no more than LAPACK would."""
+    return _INVERSE_STEPS * lapack_work(problem) / _OPTIMISM / float(problem.P.nnz)
+
+
+def _large(problem: Problem, trail: _Trail) -> None:
+    """Power steps, and then the methods in order of cost."""
+    steps = trail.predict(trail.follow(Power(_FIRST_LOOK)).rate)
+    if not trail.done and steps <= _FEW_STEPS:
+        steps = trail.predict(trail.follow(Power(int(_OPTIMISM * steps) + _FIRST_LOOK)).rate)
+    known, power_steps = [] if trail.done else _known(problem, trail), steps
+    if known and _SECOND_LOOK < _OPTIMISM * steps < known[0][0] / problem.P.nnz:
+        again = trail.predict(trail.follow(Power(_SECOND_LOOK)).rate)
+        power_steps = again * max(1.0, again / steps)
+    for method in [] if trail.done else _by_cost(problem, steps, power_steps, trail):
+        if not trail.done:
+            trail.follow(method)
+
+
+@dataclass(frozen=True)
+class _PowerByScipy:
+    """Power steps for few states: scipy's product, and the certificate between bursts of them; nothing to compile.
+
+    A burst takes z <- e^{-c} (Pz), and in the end the mean of its last two z, which removes what alternates from step
+    to step. v and c must leave room for e^{-v} throughout; where they do not, a step is a Bellman update v <- Bv, which
+    is the same in logarithms. That is for the start only: it is slow, and claims no contraction.
+    """
+
+    max_steps: int
+    name = "power"
+
+    def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
+        r, lo, hi = problem.residual(v)
+        best, steps, rate = Attempt(v, lo, hi, 0), 0, 1.0
+        span = float(np.ptp(problem.c))
+        while best.gap > tol and steps < self.max_steps and not exhausted(r, lo, hi, tol):
+            burst = int(min((_SPAN_OF_Z - np.ptp(v)) / max(span, 1.0), _FIRST_LOOK, self.max_steps - steps))
+            if burst < 2:
+                burst, v, before = 1, v + r, hi - lo
+            else:
+                v, before = _burst(problem, v, burst), best.gap
+            v -= v.min()
+            r, lo, hi = problem.residual(v)
+            steps += burst
+            rate = ((hi - lo) / before) ** (1 / burst) if burst > 1 and before < inf else 1.0
+            if not hi - lo < before and burst > 1:
+                break
+            best = Attempt(v, lo, hi, steps) if hi - lo < best.gap else best
+        return replace(best, steps=steps, rate=rate, work=float(steps))
+
+
+def _burst(problem: Problem, v: Floats, steps: int) -> Floats:
+    """v after so many power steps."""
+    g, z = np.exp(problem.c.min() - problem.c), np.exp(v.min() - v)
+    before = z
+    for _ in range(steps):
+        before, z = z, g * (problem.P @ z)
+    return np.asarray(-np.log(z / z.max() + before / before.max()))
 
 
 class _Trail:
@@ -72,15 +148,16 @@ class _Trail:
         self.done = False
 
     def predict(self, rate: float) -> float:
-        """Power steps to the end at this contraction."""
-        steps = min(log(self.attempt.gap / self.tol) / -log(rate), MANY) if rate < 1.0 else MANY
-        if not self.done and steps < MANY:
+        """Steps to the end at this contraction."""
+        steps = min(log(self.attempt.gap / self.tol) / -log(rate), _NEVER) if 0.0 < rate < 1.0 else _NEVER
+        if not self.done and steps < _NEVER:
             self.story.append(f"They shrink the gap by {rate:.4f} each: at least {steps:,.0f} more would be needed.")
         elif not self.done:
             self.story.append("They do not shrink the gap yet.")
         return steps
 
     def follow(self, method: Method) -> Attempt:
+        """Let a method go on from the best v."""
         T = self.problem.lmdp.temperature
         latest = method.run(self.problem, self.attempt.v, self.tol)
         if latest.steps and self.names[-1:] != [method.name]:
@@ -97,16 +174,16 @@ class _Trail:
 
 
 def _rounds(trail: _Trail) -> int:
-    return NEWTON_STEPS if trail.attempt.gap > NEAR else NEWTON_STEPS_NEAR
+    return _NEWTON_STEPS if trail.attempt.gap > _NEAR else _NEWTON_STEPS_NEAR
 
 
 def _known(problem: Problem, trail: _Trail) -> list[tuple[float, Method]]:
     """Methods whose cost is known, with it, the cheapest first."""
     known: list[tuple[float, Method]] = []
     if problem.plan.entries is not None:
-        known.append((min(_rounds(trail), INVERSE_STEPS) * problem.plan.work, Direct()))
-    if problem.n <= LIMIT:
-        known.append((_rounds(trail) * factor_work(problem.n), Dense()))
+        known.append((min(_rounds(trail), _INVERSE_STEPS) * problem.plan.work, Direct()))
+    if _FEW_STATES < problem.n <= MOST_STATES_WRITTEN_OUT:
+        known.append((_rounds(trail) * lapack_work(problem), Dense()))
     return sorted(known, key=lambda cost: cost[0])
 
 
@@ -121,8 +198,8 @@ def _by_cost(problem: Problem, steps: float, power_steps: float, trail: _Trail) 
     product = product_work(problem)
     guessed: list[tuple[float, Method]] = [
         (
-            OPTIMISM * power_steps * entries,
-            Power(int(min(2 * power_steps + FIRST_LOOK, Power.max_steps, allowed / entries))),
+            _OPTIMISM * power_steps * entries,
+            Power(int(min(2 * power_steps + _FIRST_LOOK, Power.max_steps, allowed / entries))),
         ),
         (products * product, Krylov(max_products=int(min(allowed / product, Krylov.max_products)))),
     ]

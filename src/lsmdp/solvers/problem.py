@@ -23,7 +23,8 @@ from lsmdp._core.factor import Plan
 from lsmdp.arrays import CSR, Floats, read_only
 from lsmdp.model import LMDP
 
-SMOOTHING = 2
+_SMOOTHING = 2  # Bellman steps after a solve; a third was never worth its pass over P.
+_SPAN_OF_PRODUCTS = 250.0  # Up to this span of v, products of two numbers e^{-v} are far from the ends of floats.
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,25 @@ class Problem:
         PT = self.P.T.tocsr()
         return PT, read_only(np.log(PT.data))
 
+    def balanced(self, v: Floats) -> tuple[Floats, Floats] | None:
+        """(A, mu) with A = diag(mu) Q_v symmetric, and mu the law of Q_v, both up to one factor.
+
+        None where P is not reversible with respect to any law rho, or v is too steep. If it is, Q_v is reversible with
+        respect to mu(x) = rho(x) z(x) (Pz)(x), since A(x,y) = rho(x) P(x,y) z(x) z(y) up to a factor.
+        """
+        rho = self.lmdp.reversible_law
+        if rho is None or np.ptp(v) > _SPAN_OF_PRODUCTS:
+            return None
+        z = np.exp(v.min() - v)
+        flow = z[self.P.indices]
+        flow *= self.P.data
+        flow *= np.repeat(rho * z, np.diff(self.P.indptr))
+        law = np.add.reduceat(flow, self.P.indptr[:-1])
+        total = law.sum()
+        flow /= total
+        law /= total
+        return flow, law
+
     def residual(self, v: Floats) -> tuple[Floats, float, float]:
         """r = Bv - v and the bounds on lambda that it proves."""
         return sparse.residual(self.P, self.c, v, 1.0, self.slack)
@@ -66,7 +86,7 @@ class Problem:
     def smoothed(self, v: Floats) -> tuple[Floats, Floats, float, float]:
         """v after Bellman steps v <- Bv, which never widen the gap and damp what a solve left, and its residual."""
         r, lo, hi = self.residual(v)
-        for _ in range(SMOOTHING):
+        for _ in range(_SMOOTHING):
             v = v + r
             r, lo, hi = self.residual(v)
         return v, r, lo, hi

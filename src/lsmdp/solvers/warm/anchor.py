@@ -1,88 +1,78 @@
 """A factor of I - Q at an anchor, ready for many steps (chord.py).
 
 If P is reversible with respect to rho, the rows of I - Q_{v_0} times rho z (Pz) are symmetric, and half a factor does.
-Otherwise the chain is pinned where it lives: it ends in a state that is common enough (factor.py).
+Otherwise the chain is pinned where it lives: it ends in a state that is common enough (_core/factor.py).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from lsmdp._core import sparse
-from lsmdp._core.anchored import (
-    _flow,
-    _permute,
-)
+from lsmdp._core.chord import Anchor
 from lsmdp._core.factor import Elimination, eliminate, pinned
-from lsmdp._core.ordering import RUN, Blocks, Plan
-from lsmdp.arrays import CSR, Floats, read_only
+from lsmdp._core.ordering import Blocks
+from lsmdp.arrays import CSR, Floats, freeze
 from lsmdp.errors import ConvergenceError
 from lsmdp.solvers.problem import Problem
 
-SYMMETRIC_SPAN = 250.0  # of v up to which products of two e^{-v} are safe
-VISITED = 0.01  # the pinned state may be this much rarer than the commonest one
-
-
-@dataclass(frozen=True, eq=False)
-class Moves:
-    """P as steps read it."""
-
-    rows: sparse.Arrays
-    turn: Any  # the state that each row is of, counted from the first of its RUN
-    most: int  # entries of the longest row
-
-
-_copies: WeakValueDictionary[Plan, Moves] = WeakValueDictionary()
+_RAREST_PIN = 0.01  # The state where the chain is pinned may be this much rarer than the commonest one.
+_WORK_OF_HALF_A_FACTOR = 0.85  # A symmetric factor in panels costs this much of one without symmetry and panels.
+_WORK_OF_A_FACTOR = 1.4  # A factor in panels without symmetry costs this much of it.
 
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """I - Q at the anchor, pinned where that chain lives; all arrays in the order of elimination."""
+    """I - Q at an anchor, as rounds read it: P and the factor, all arrays in the order of elimination."""
 
-    factors: Elimination
-    moves: Moves
-    law: Floats  # mu_0
-    rows: Floats  # what the rows were multiplied by, if by anything
-
-    @cached_property
-    def given(self) -> tuple[Any, ...]:
-        """What rounds read of it: P, the order, the chain at the anchor."""
-        f, moves = self.factors, self.moves
-        made = self.law, self.rows, f.blocks, f.bases, f.lower, f.upper, f.pivots
-        return (*moves.rows, moves.turn, moves.most), f.order, made
+    rows: Any
+    longest: float  # entries of the longest row of P
+    anchor: Anchor
+    work: float  # what it costs to make, relative to an elimination without symmetry and without panels
 
     @property
-    def empty(self) -> bool:
-        """Whether it is none at all, with the states in their own order."""
-        return self.factors.lower.size == 0
-
-    @property
-    def work(self) -> float:
-        """The cost to make it, relative to an elimination without symmetry and without panels."""
-        return 0.85 if self.factors.lower is self.factors.upper else 1.4
+    def nbytes(self) -> int:
+        """Bytes of the shares and pivots, of the blocks that say where they belong, and of the order."""
+        a = self.anchor
+        arrays = (a.lower, a.upper, a.pivots, a.order, a.bases, *a.blocks)
+        return sum({id(array): array.nbytes for array in arrays}.values())
 
 
-def factor(problem: Problem, anchor: Floats) -> Factor | None:
+def factor(problem: Problem, v: Floats) -> Factor | None:
     """The factor at this v, its shares in single precision; None where the chain is beyond it."""
-    rho = problem.lmdp.reversible_law
     try:
-        if rho is not None and np.ptp(anchor) <= SYMMETRIC_SPAN:
-            flow, law = balanced(problem.P, rho, anchor)
-            end = np.zeros_like(law)
-            end[law.argmax()] = law.max()
-            factors = eliminate(problem.plan, flow, end, symmetric=True, single=True)
-            law = rows = law[factors.order]
-        else:
-            factors, law = _pinned(problem, anchor)
-            law, rows = law[factors.order], np.empty(0)
+        anchor = _balanced(problem, v) or _pinned(problem, v)
     except ConvergenceError:
         return None
-    return Factor(factors, _permuted(problem.plan), law, rows)
+    work = _WORK_OF_HALF_A_FACTOR if anchor.lower is anchor.upper else _WORK_OF_A_FACTOR
+    return Factor(_permuted(problem), _longest(problem.P), anchor, work)
+
+
+def _balanced(problem: Problem, v: Floats) -> Anchor | None:
+    """Half a factor, of the rows of I - Q times the law of Q; None where P is not reversible or v is too steep."""
+    both = problem.balanced(v)
+    if both is None:
+        return None
+    flow, law = both
+    end = np.zeros_like(law)
+    end[law.argmax()] = law.max()
+    made = eliminate(problem.plan, flow, end, symmetric=True, single=True)
+    law = law[made.order]
+    return _anchor(made, law, law)
+
+
+def _pinned(problem: Problem, v: Floats) -> Anchor:
+    """Both halves, of the chain that ends in a common state."""
+    weights = sparse.policy_weights(problem.P, v)
+    state = int(v.argmin())
+    made, law = pinned(problem.plan, weights, state, single=True)
+    if law[state] < _RAREST_PIN * law.max():
+        del made
+        made, law = pinned(problem.plan, weights, int(law.argmax()), single=True)
+    return _anchor(made, law[made.order], np.empty(0))
 
 
 def nothing(problem: Problem) -> Factor:
@@ -90,46 +80,24 @@ def nothing(problem: Problem) -> Factor:
     n, empty = problem.n, np.zeros(0, dtype=np.float32)
     start, rows = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32)
     blocks = Blocks(np.zeros(1, dtype=np.int32), start, rows, start, np.zeros(0, dtype=np.int32))
-    order = np.arange(n, dtype=np.int32)
-    factors = Elimination(order, blocks, empty, empty, np.ones(n), killed=True, bases=start)
-    moves = Moves(sparse.rows(problem.P), read_only((order % RUN).astype(np.uint8)), _longest(problem.P))
-    return Factor(factors, moves, np.full(n, 1.0 / n), np.empty(0))
+    made = Elimination(np.arange(n, dtype=np.int32), blocks, empty, empty, np.ones(n), killed=True, bases=start)
+    return Factor(sparse.rows(problem.P), _longest(problem.P), _anchor(made, np.full(n, 1.0 / n), np.empty(0)), 0.0)
 
 
-def _pinned(problem: Problem, anchor: Floats) -> tuple[Elimination, Floats]:
-    weights = sparse.policy_weights(problem.P, anchor)
-    state = int(anchor.argmin())
-    factors, law = pinned(problem.plan, weights, state, single=True)
-    if law[state] < VISITED * law.max():
-        del factors
-        factors, law = pinned(problem.plan, weights, int(law.argmax()), single=True)
-    return factors, law
+def _anchor(made: Elimination, law: Floats, scale: Floats) -> Anchor:
+    return Anchor(made.order, law, scale, made.blocks, made.bases, made.lower, made.upper, made.pivots)
 
 
-def balanced(P: CSR, rho: Floats, v: Floats) -> tuple[Floats, Floats]:
-    """rho(x) P(x,y) z(x) z(y) up to a factor: symmetric, with row sums that are the law of the policy of v."""
-    flow, law = np.empty(P.nnz), np.empty(P.shape[0])
-    total = _flow(*sparse.rows(P), rho, np.exp(v.min() - v), flow, law)
-    flow /= total
-    law /= total
-    return flow, law
+def _permuted(problem: Problem) -> Any:
+    """The arrays of P in the order of elimination, made with each factor and let go with it.
 
-
-def _permuted(plan: Plan) -> Moves:
-    """P in the order of elimination, the rows of each RUN in their turn: one copy for all factors, while there are any.
-
-    It is made again with the next factor, in a few hundredths of the time: the room is needed while that is made.
+    That takes a few hundredths of the time of the factor, and the room is needed while the next one is made.
     """
-    copy = _copies.get(plan)
-    if copy is None:
-        rows = sparse.rows(plan.P)
-        moved = np.zeros_like(rows[0]), np.empty_like(rows[1]), np.empty_like(rows[2])
-        _permute(*rows, plan.order, plan.inverse, plan.turn, *moved)
-        for array in moved:
-            read_only(array)
-        copy = _copies[plan] = Moves(moved, plan.turn, _longest(plan.P))
-    return copy
+    plan = problem.plan
+    moved: CSR = plan.P[plan.order]
+    moved.indices = plan.inverse[moved.indices].astype(moved.indices.dtype)
+    return sparse.rows(freeze(moved))
 
 
-def _longest(P: CSR) -> int:
-    return int(np.diff(P.indptr).max())
+def _longest(P: CSR) -> float:
+    return float(np.diff(P.indptr).max())

@@ -23,23 +23,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp._core.chord import (
-    _rounds,
-)
-from lsmdp.arrays import (
-    Floats,
-    Ints,
-    frozen,
-)
+from lsmdp._core import chord
+from lsmdp._core.chord import Age, Seen
+from lsmdp.arrays import Floats, Ints, frozen
 from lsmdp.solvers.problem import Problem
 from lsmdp.solvers.warm.anchor import Factor
 
-
-class Seen(NamedTuple):
-    """What a certificate computes of v alone, in the order of a factor: e^{(min v - v)/T} and log(Pz / z)."""
-
-    z: Floats
-    logs: Floats
+NEW = Age(0, 0.0, 0.0)
 
 
 class Rounds(NamedTuple):
@@ -60,51 +50,29 @@ class Rounds(NamedTuple):
         return Rounds(self.v[done:], self.lo[done:], self.hi[done:], self.steps[done:]) if done else self
 
 
-class Age(NamedTuple):
-    """Of a factor's rounds: their number, their steps, and the mean of the recent ones (plan.py)."""
+class Task(NamedTuple):
+    """Costs to solve for, each within its gap, from v on; at most so many steps each; and the price of a factor."""
 
-    rounds: int
-    spent: float
-    recent: float
+    problem: Problem
+    costs: Floats
+    gaps: Floats
+    v: Floats
+    limit: int
+    price: float
 
 
-NEW = Age(0, 0.0, 0.0)
-
-
-def iterate(
-    problem: Problem,
-    costs: Floats,
-    v: Floats,
-    seen: Seen | None,
-    made: Factor,
-    gaps: Floats,
-    limit: int,
-    out: Rounds,
-    age: Age = NEW,
-    price: float = np.inf,
-) -> tuple[int, Age, Seen]:
+def iterate(task: Task, made: Factor, out: Rounds, seen: Seen | None, age: Age = NEW) -> tuple[int, Age, Seen]:
     """Steps from v until its bounds for the first of the costs are as narrow as the first gap, and so on, into ``out``.
 
     Ends after a round when the factor is worn (its age is then that of a new one), and with one whose bounds do not get
-    there, within ``limit`` steps or at all; of that one, only the v that it led to is in ``out``. How many rounds are
-    done, the age of the factor then, and what the last certificate has computed of v. ``seen`` is
-    the same of the first v; it is written over. All are in units of the cost.
+    there, within the limit of steps or at all; of that one, only the v that it led to is in ``out``. How many rounds
+    are done, the age of the factor then, and what the last certificate has computed of v. ``seen`` is the same of the
+    first v; it is written over. All are in units of the cost.
     """
-    T, n = problem.lmdp.temperature, v.size
-    known = seen or Seen(np.empty(n), np.empty(n))
-    given = (
-        *made.given,
-        frozen(costs),
-        frozen(v),
-        T,
-        problem.lmdp.rounding,
-        seen is None,
-        frozen(gaps),
-        limit,
-        *age,
-        price,
-        *known,
-        *out,
-    )
-    done, rounds, spent, recent = _rounds(*given)
-    return done, Age(rounds, spent, recent), known
+    lmdp, n = task.problem.lmdp, task.v.size
+    known = seen or Seen(np.empty(n), np.empty(n), False)
+    units = chord.Units(lmdp.temperature, lmdp.rounding, made.longest)
+    aims = chord.Aims(frozen(task.costs), frozen(task.gaps), frozen(task.v))
+    limits = chord.Limits(task.limit, task.price)
+    told = chord.rounds(made.rows, made.anchor, aims, units, age, limits, known, chord.Found(*out))
+    return told[0], Age(*told[1:]), known._replace(known=True)

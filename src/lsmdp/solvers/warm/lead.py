@@ -21,7 +21,7 @@ from lsmdp.arrays import Floats, Ints
 from lsmdp.forms import COUNT, Form, Past, anything, vector
 from lsmdp.model import LMDP
 from lsmdp.solvers.certified import solve
-from lsmdp.solvers.warm.plan import NOWHERE, follow_all
+from lsmdp.solvers.warm.plan import NOWHERE, Followed, Kept, follow
 
 # A policy on this many states is evaluated in about the time that a call from Python takes, some 30 microseconds.
 STATES_OF_ONE_CALL = 4_000
@@ -32,7 +32,8 @@ class Lead:
     """A leader: v with the bounds that it proves, the steps that it took, and what the next solve begins with.
 
     What follows the steps is for this package only: ``anchor, age, spent, recent`` are those of plan.py,
-    ``inverse`` and ``debt`` those of a P that is written out.
+    ``inverse`` and ``debt`` those of a P that is written out. ``kept`` is derived from them and never saved: a leader
+    that comes back from a file makes it again, bit for bit. ``story`` tells how the last costs were solved for.
     """
 
     v: Floats
@@ -45,6 +46,12 @@ class Lead:
     recent: float = field(repr=False)
     inverse: Floats = field(repr=False)
     debt: int = field(repr=False)
+    kept: Kept = field(default_factory=Kept, repr=False)
+
+    @property
+    def story(self) -> tuple[str, ...]:
+        """How the last costs were solved for, in sentences."""
+        return tuple(self.kept.story)
 
     @classmethod
     def passive(cls, lmdp: LMDP) -> Lead:
@@ -52,6 +59,11 @@ class Lead:
         v = np.zeros(lmdp.n)
         inverse = np.empty((0, 0)) if lmdp.square is None else full.inverse_at(lmdp.square, lmdp.temperature, v)
         return cls(v, 0.0 - lmdp.rounding, lmdp.rounding, 0, NOWHERE, 0, 0.0, 0.0, inverse, 0)
+
+    @property
+    def factor_bytes(self) -> int:
+        """Bytes of the factor that is kept, if one is."""
+        return 0 if self.kept.factor is None else self.kept.factor.nbytes
 
     @property
     def is_swift(self) -> bool:
@@ -105,8 +117,9 @@ def lead(lmdp: LMDP, costs: Floats, gaps: Floats, start: Lead) -> Leads:
         return Leads(np.empty((0, lmdp.n)), nothing, nothing, np.empty(0, np.int64), start, full.UNKNOWN)
     if lmdp.square is not None:
         return _written_out(lmdp, lmdp.square, costs, gaps, start)
-    found, last = follow_all(lmdp, costs, gaps, start.v, start.anchor, start.age, start.spent, start.recent)
-    return Leads(*found, Lead(*last, start.inverse, start.debt), full.UNKNOWN)
+    before = Followed(start.v, start.lo, start.hi, start.steps, start.anchor, start.age, start.spent, start.recent)
+    found, last = follow(lmdp, costs, gaps, before, start.kept)
+    return Leads(*found, Lead(*last, start.inverse, start.debt, start.kept), full.UNKNOWN)
 
 
 def _written_out(lmdp: LMDP, square: full.Square, costs: Floats, gaps: Floats, start: Lead) -> Leads:

@@ -1,69 +1,110 @@
-"""The same model again, with a cost that has changed a little: what a leader solves each round.
+"""The same model again, with a cost that has changed a little: what is tried for the next cost, and in which order.
 
-``follow`` takes the last v, an *anchor* (an earlier v, or nothing yet) and how the anchor has aged, and gives back the
-same for the new cost, certified; ``follow_all`` does so for one cost after another, and as long as steps with the same
-factor are all it takes, without leaving compiled code. All of it is a function of its arguments: the factor at the
-anchor is kept with the model as long as it is in use, but it can be made again from the anchor, bit for bit. A run that
-is resumed from a checkpoint therefore goes on exactly as it would have, and it does not matter how the costs are cut
-into stretches.
+An *anchor* is an earlier v at which I - Q was factored; steps with that factor (chord.py) serve many later costs.
+Sweeps (sweeps.py) and power steps need none.
 
-- *No anchor.* A few sweeps (sweeps.py), or power steps where v is too steep for them; on graphs that mix fast, or are
-  two such graphs loosely joined, they are all it takes. Otherwise power steps with pairs of residuals (chord.py without
-  a factor), which remove a few slow modes: other chains that are nearly decomposable or nearly periodic have no more.
-  Where steps with a factor are cheaper, the present v becomes the anchor.
-- *An anchor.* Steps with its factor (chord.py), after an attempt without it where they are dear. If they fail, the
-  anchor moves to the present v, once; if that does not help, ``solve`` is asked, and where a factor is cheap,
-  inverse iteration (inverse.py) before. So it is where another well of v becomes the deepest, and v moves far.
-- *Ageing.* The anchor moves when its recent rounds take more steps than its rounds did on average, the price F of the
-  factor included: the mean (F + k_1 + ... + k_m) / m falls as long as the next k is below it, and rises from there on.
-  So a factor is kept where rounds would soon take as many steps with a new one. That they would cannot be known: each
-  round, a tenth of the steps beyond the first is left out of the sum, so that one day the doubt is put to the test.
+| what is at hand | what is done for the next cost |
+|---|---|
+| no anchor, few states, and a factor is cheap | the present v becomes the anchor, at once |
+| no anchor otherwise | sweeps; then power steps with pairs; if a factor would have been cheaper, v becomes the anchor |
+| an anchor | steps with its factor; where these are dear, an attempt without it goes first |
+| steps with the factor fail | the anchor moves to the present v, once |
+| they fail again | a solve from the best v; where the elimination is cheap, inverse iteration first |
+| the factor is worn | the new v becomes the anchor |
 
-What is left behind is let go at once: a leader holds one factor, and what one certificate has computed.
+*No anchor.* On graphs that mix fast, or are two such graphs loosely joined, sweeps are all it takes. Where v is too
+steep for them, power steps take their place. Power steps with pairs of residuals (chord.py without a factor) remove a
+few slow modes: other chains that are nearly decomposable or nearly periodic have no more.
+
+*Worn.* The anchor moves when its recent rounds take more steps than its rounds did on average, the price F of the
+factor included: the mean (F + k_1 + ... + k_m) / m falls as long as the next k is below it, and rises from there on.
+So a factor is kept where rounds would soon take as many steps with a new one. That they would cannot be known: each
+round, a tenth of the steps beyond the first is left out of the sum, so that one day the doubt is put to the test.
+
+*Failing.* Steps with a factor fail where another well of v becomes the deepest, and v moves far.
+
+All of it is a function of the arguments. What is :class:`Kept` for the next cost, the factor at the anchor and what the
+last certificate computed of its v, can be made again from the anchor and from v, bit for bit. So a game that goes on
+from a checkpoint goes on exactly as it would have, and it does not matter how the costs are cut into blocks. What is
+left behind is let go at once: a leader holds one factor, and what one certificate has computed.
 """
 
 from __future__ import annotations
 
-import operator
+from dataclasses import dataclass, field
 from math import inf, log
-from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import NamedTuple
 
 import numpy as np
 
 from lsmdp._core import sparse
-from lsmdp._core.ordering import room
+from lsmdp._core.chord import Age, Seen
 from lsmdp.arrays import Floats, read_only
 from lsmdp.model import LMDP
 from lsmdp.policy import keep_flow
 from lsmdp.solvers.certified import solve
-from lsmdp.solvers.direct import Direct
+from lsmdp.solvers.factored import Direct
 from lsmdp.solvers.power import Power
 from lsmdp.solvers.problem import Problem
 from lsmdp.solvers.warm import chord, sweeps
 from lsmdp.solvers.warm.anchor import Factor, factor, nothing
 
-LOOK = 20  # sweeps or power steps before anything else is thought of,
-SWEEP = 2.0  # a sweep does the work of this many of the latter
-SMALL = 2_000  # states up to which a plan of elimination takes milliseconds
-PLANNING = 400  # power steps that take as long as such a plan
-MANY = 1e9  # of them, beyond all patience
-UNAIDED = 60  # steps without a factor that are tried before one is made, or ``solve`` is asked,
-ACCELERATED = 3  # each of which costs as much as this many power steps
-USUAL = 3.0  # steps that a round takes with a factor
-SPARSE = 20.0  # products with P that a solve costs where a factor is cheap: 5 to 11 on roads, 30 on small random graphs
-PATIENCE = 14  # steps before an anchor is given up, if its factor is cheap
-KEPT = 4  # factors that are kept with a model
-NOWHERE: Floats = read_only(np.empty(0))
+_LOOK = 20  # Sweeps or power steps that are taken before anything else is thought of.
+_POWER_STEPS_OF_A_SWEEP = 2.0  # A sweep does the work of this many power steps.
+_FEW_STATES = 2_000  # Up to here a plan of elimination takes milliseconds.
+_POWER_STEPS_OF_A_PLAN = 400  # On larger models, a plan takes as long as this many power steps.
+_NEVER = 1e9  # A number of power steps that nobody waits for.
+_UNAIDED = 60  # Steps without a factor that are tried before one is made, or ``solve`` is asked.
+_POWER_STEPS_OF_A_STEP = 3  # A step with pairs but without a factor costs as much as this many power steps.
+_USUAL_STEPS = 3.0  # A round takes about as many steps with a factor.
+_CHEAP_FACTOR = 20.0  # Products with P that a step costs at most where a factor is cheap; on roads, 5 to 11.
+_PATIENCE = 14  # Steps before an anchor is given up, if its factor is cheap.
+NOWHERE: Floats = read_only(np.empty(0))  # No anchor.
 
-Certified = tuple[Floats, float, float]  # v and its bounds
+_Certified = tuple[Floats, float, float]  # v and its bounds
 
-_kept: WeakKeyDictionary[LMDP, list[tuple[Floats, Factor | None]]] = WeakKeyDictionary()
-_seen: WeakKeyDictionary[LMDP, list[tuple[Floats, bool, chord.Seen]]] = WeakKeyDictionary()
+
+@dataclass(eq=False)
+class Kept:
+    """What a leader keeps for its next cost, and how the last ones were solved. It is never saved.
+
+    The factor says at which anchor it was made and what was seen says of which v, so that neither is ever mistaken for
+    another. Whoever goes on from an older v or anchor makes them again.
+    """
+
+    factor: Factor | None = field(default=None, init=False)
+    anchor: Floats = field(default_factory=lambda: NOWHERE, init=False)
+    seen: Seen | None = field(default=None, init=False)
+    seen_v: Floats = field(default_factory=lambda: NOWHERE, init=False)
+    seen_plain: bool = field(default=False, init=False)  # whether its states are in their own order
+    story: list[str] = field(default_factory=list, init=False)
+
+    def factor_at(self, problem: Problem, anchor: Floats) -> Factor | None:
+        """The factor at this anchor, kept or made; None where the chain is beyond it."""
+        if not _same(self.anchor, anchor):
+            self.let_go()
+            T = problem.lmdp.temperature
+            self.factor, self.anchor = factor(problem, anchor if T == 1.0 else anchor / T), anchor
+            self.story.append("A factor was made at the present v." if self.factor else "No factor can be made here.")
+        return self.factor
+
+    def let_go(self) -> None:
+        """Keep no factor."""
+        self.factor, self.anchor = None, NOWHERE
+
+    def take(self, v: Floats, plain: bool) -> Seen | None:
+        """What a certificate computed of this v, states in their own order or of elimination; it is kept no more."""
+        seen = self.seen if self.seen_plain is plain and _same(self.seen_v, v) else None
+        self.seen, self.seen_v = None, NOWHERE
+        return seen
+
+    def keep(self, v: Floats, plain: bool, seen: Seen) -> None:
+        """Keep what a certificate computed of v."""
+        self.seen, self.seen_v, self.seen_plain = seen, v, plain
 
 
 class Followed(NamedTuple):
-    """A certified v, the steps it took, and where the next round begins.
+    """A certified v, the steps it took, and where the next cost begins.
 
     Of the anchor's rounds: their number, their steps, and the mean of the recent ones. Without an anchor, ``spent``
     is what has been waited for one, in power steps.
@@ -79,68 +120,68 @@ class Followed(NamedTuple):
     recent: float
 
 
-def follow(
-    lmdp: LMDP, c: Floats, tol: float, v: Floats, anchor: Floats, age: int, spent: float, recent: float
-) -> Followed:
-    """The optimum for the cost c, certified within tol, from the v of a similar cost on."""
-    return follow_all(lmdp, c[np.newaxis], np.array([tol]), v, anchor, age, spent, recent)[1]
-
-
-def follow_all(
-    lmdp: LMDP, costs: Floats, gaps: Floats, v: Floats, anchor: Floats, age: int, spent: float, recent: float
-) -> tuple[chord.Rounds, Followed]:
+def follow(lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, kept: Kept) -> tuple[chord.Rounds, Followed]:
     """The optimum for each row of costs, certified within its gap, each from the last; and what the last one is."""
     out, done = chord.Rounds.blank(*costs.shape), 0
-    last = Followed(v, -inf, inf, 0, anchor, age, spent, recent)
+    kept.story.clear()
     while done < len(costs):
-        more, last = _next(lmdp, costs[done:], gaps[done:], last, out.after(done))
+        more, last = _next(lmdp, costs[done:], gaps[done:], last, kept, out.after(done))
         done += more
     return out, last
 
 
-def _next(lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, out: chord.Rounds) -> tuple[int, Followed]:
+def _next(
+    lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, kept: Kept, out: chord.Rounds
+) -> tuple[int, Followed]:
     """The next round, or more of them if they are alike: how many, and the last of them."""
-    c, tol, v, anchor, age = costs[0], float(gaps[0]), last.v, last.anchor, chord.Age(*last[-3:])
+    c, tol, v, anchor, age = costs[0], float(gaps[0]), last.v, last.anchor, Age(*last[-3:])
     problem = Problem(lmdp, c if lmdp.temperature == 1.0 else read_only(c / lmdp.temperature))
     goal, steps = 0.9 * tol / lmdp.temperature, 0
-    if not anchor.size and age.spent == 0.0 and len(costs) > 1:
-        done, swept = sweeps.sweep_all(lmdp, costs, gaps, v, LOOK, out)
+    if not anchor.size and age.spent == 0.0 and _is_cheap(problem):
+        kept.story.append("With so few states and so little fill, a factor is cheaper than sweeps.")
+        anchor = v
+    elif not anchor.size and age.spent == 0.0 and len(costs) > 1:
+        done, swept = sweeps.sweep_all(lmdp, costs, gaps, v, _LOOK, out)
         if done:
+            kept.story.append(f"{done} rounds were solved by sweeps.")
             at = done - 1
             return done, Followed(swept, float(out.lo[at]), float(out.hi[at]), int(out.steps[at]), NOWHERE, *chord.NEW)
-    if not anchor.size or _dear(problem):  # try without, and keep the anchor
-        found, steps, left = _without_factor(problem, c, tol, v, goal, unaided=age.spent > 0.0)
+    if not anchor.size or _is_dear(problem):  # try without, and keep the anchor
+        found, steps, left = _without_factor(problem, c, tol, v, goal, kept, unaided=age.spent > 0.0)
         waited = age.spent + left if left else 0.0
-        planned = found is None or lmdp.n <= SMALL or waited > PLANNING  # worth a plan, which ``solve`` would make too
-        better = left > 0.0 and planned and left > _steps(problem)
+        planned = found is None or lmdp.n <= _FEW_STATES or waited > _POWER_STEPS_OF_A_PLAN  # ``solve`` would plan too
+        better = left > 0.0 and planned and left > _power_steps(problem)
         if found is not None:
-            waiting = chord.NEW if better else chord.Age(0, waited, 0.0)
+            waiting = chord.NEW if better else Age(0, waited, 0.0)
             return _one(out, Followed(*found, steps, found[0] if better else NOWHERE, *waiting))
         if not anchor.size:
-            anchor, age = (v, chord.NEW) if better else (NOWHERE, chord.Age(0, waited, 0.0))
+            anchor, age = (v, chord.NEW) if better else (NOWHERE, Age(0, waited, 0.0))
     moved, start = False, v
     while anchor.size:
-        made = _factor(problem, anchor)
+        made = kept.factor_at(problem, anchor)
         if made is None:
             break
-        alike = 1 if len(costs) == 1 or _dear(problem) else len(costs)
+        alike = 1 if len(costs) == 1 or _is_dear(problem) else len(costs)
         price = made.work * problem.plan.work / problem.plan.step
-        patience = max(PATIENCE, int(price))  # to give up costs a factor at least
-        done, found, aged = _iterated(problem, costs[:alike], gaps[:alike], v, made, patience, out, age, price)
+        patience = max(_PATIENCE, int(price))  # to give up costs a factor at least
+        aims = chord.Task(problem, costs[:alike], gaps[:alike], v, patience, price)
+        done, found, aged = _iterated(aims, made, out, kept, age)
         steps += int(out.steps[0])
         if found is not None:
             out.steps[0] = steps
-            if aged == chord.NEW:  # it is worn
-                forget(lmdp, anchor)
+            kept.story.append(f"{done} rounds were solved by steps with the factor.")
+            if aged == chord.NEW:
+                kept.story.append("The factor is worn: the next one is made at the present v.")
+                kept.let_go()
                 anchor = found[0]
             return done, Followed(*found, int(out.steps[done - 1]), anchor, *aged)
         start = min(start, read_only(out.v[0].copy()), key=lambda u: _gap(lmdp, c, u))
-        forget(lmdp, anchor)
+        kept.let_go()
         del made
         if moved or np.array_equal(anchor, v):
             break
         anchor, age, moved = v, chord.NEW, True
-    found, more = _solved(problem, c, tol, start, goal if anchor.size else 0.0)
+    found, more = _solved(problem, c, tol, start, goal if anchor.size else 0.0, kept)
     anchor, age = (found[0], chord.NEW) if anchor.size else (NOWHERE, age)
     return _one(out, Followed(*found, steps + more, anchor, *age))
 
@@ -151,68 +192,62 @@ def _one(out: chord.Rounds, found: Followed) -> tuple[int, Followed]:
     return 1, found
 
 
-def factor_bytes(lmdp: LMDP) -> int:
-    """Bytes of the factors that are kept with a model: shares and pivots, the blocks that say where, the order."""
-    kept = [made.factors for _, made in _kept.get(lmdp, ()) if made is not None]
-    arrays = (array for f in kept for array in (f.lower, f.upper, f.pivots, f.order, f.bases, *f.blocks))
-    return sum({id(array): array.nbytes for array in arrays}.values())
-
-
 def _without_factor(
-    problem: Problem, c: Floats, tol: float, v: Floats, goal: float, *, unaided: bool
-) -> tuple[Certified | None, int, float]:
+    problem: Problem, c: Floats, tol: float, v: Floats, goal: float, kept: Kept, *, unaided: bool
+) -> tuple[_Certified | None, int, float]:
     """(what was found, the steps taken, the power steps that it would have taken, 0 if few)."""
     steps, left = 0, 0.0
     if not unaided:
-        swept = sweeps.sweep(problem.lmdp, c, tol, v, LOOK)
-        steps, left = swept.sweeps, SWEEP * swept.left
+        swept = sweeps.sweep(problem.lmdp, c, tol, v, _LOOK)
+        steps, left = swept.sweeps, _POWER_STEPS_OF_A_SWEEP * swept.left
         if swept.certified:
+            kept.story.append(f"{steps} sweeps were enough.")
             return (swept.v, swept.lo, swept.hi), steps, 0.0
     if not unaided and not steps:  # no room for sweeps
-        look = Power(LOOK).run(problem, v / problem.lmdp.temperature, goal)
+        look = Power(_LOOK).run(problem, v / problem.lmdp.temperature, goal)
         steps = look.steps
         found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * look.v) if look.gap <= goal else None
         if found is not None:
+            kept.story.append(f"{steps} power steps were enough.")
             return found, steps, 0.0
-        left = min(log(look.gap / goal) / -log(look.rate), MANY) if look.gap > goal and look.rate < 1.0 else MANY
+        left = min(log(look.gap / goal) / -log(look.rate), _NEVER) if look.gap > goal and look.rate < 1.0 else _NEVER
     out = chord.Rounds.blank(1, v.size)
-    _, found, _ = _iterated(problem, c[np.newaxis], np.array([tol]), v, nothing(problem), UNAIDED, out)
+    task = chord.Task(problem, c[np.newaxis], np.array([tol]), v, _UNAIDED, inf)
+    _, found, _ = _iterated(task, nothing(problem), out, kept, chord.NEW)
     taken = int(out.steps[0])
-    return found, steps + taken, max(left, float(ACCELERATED * taken))
+    kept.story.append(f"{steps} sweeps or power steps were too few; {taken} with pairs were {_enough(found)}.")
+    return found, steps + taken, max(left, float(_POWER_STEPS_OF_A_STEP * taken))
+
+
+def _enough(found: _Certified | None) -> str:
+    return "too few as well" if found is None else "enough"
 
 
 def _iterated(
-    problem: Problem,
-    costs: Floats,
-    gaps: Floats,
-    v: Floats,
-    made: Factor,
-    limit: int,
-    out: chord.Rounds,
-    age: chord.Age = chord.NEW,
-    price: float = inf,
-) -> tuple[int, Certified | None, chord.Age]:
+    task: chord.Task, made: Factor, out: chord.Rounds, kept: Kept, age: Age
+) -> tuple[int, _Certified | None, Age]:
     """So many rounds with a factor, or until it is too old: how many, the last of them, and the age."""
-    kept, plain = _seen.setdefault(problem.lmdp, []), made.empty
-    seen = _taken(kept, v, plain)
-    done, age, seen = chord.iterate(problem, costs, v, seen, made, gaps, limit, out, age, price)
+    plain = made.anchor.lower.size == 0
+    done, age, seen = chord.iterate(task, made, out, kept.take(task.v, plain), age)
     if not done:
         return 0, None, age
     v = read_only(out.v[done - 1].copy())
-    if done == len(costs) or age == chord.NEW:  # else it is of a round that failed
-        _keep(kept, (v, plain, seen))
+    if done == len(task.costs) or age == chord.NEW:  # else it is of a round that failed
+        kept.keep(v, plain, seen)
     return done, (v, float(out.lo[done - 1]), float(out.hi[done - 1])), age
 
 
-def _solved(problem: Problem, c: Floats, tol: float, v: Floats, goal: float) -> tuple[Certified, int]:
+def _solved(problem: Problem, c: Floats, tol: float, v: Floats, goal: float, kept: Kept) -> tuple[_Certified, int]:
     """By elimination where a factor is worth it (there is a goal) and cheap, by whatever suits otherwise."""
     lmdp, steps = problem.lmdp, 0
-    if goal > 0.0 and problem.plan.step <= SPARSE * problem.P.nnz:
+    if goal > 0.0 and lmdp.n > _FEW_STATES and problem.plan.step <= _CHEAP_FACTOR * problem.P.nnz:
         attempt = Direct().run(problem, v / lmdp.temperature, goal)
         found, steps = _certified(lmdp, c, tol, lmdp.temperature * attempt.v), attempt.steps
         if found is not None:
+            kept.story.append(f"{steps} steps by elimination were enough.")
             return found, steps
     solution = solve(lmdp, c, tol=tol, start=v)
+    kept.story.append(f"It was solved by {solution.solver}.")
     return (solution.v, *solution.bounds), steps + solution.iterations
 
 
@@ -221,7 +256,7 @@ def _gap(lmdp: LMDP, c: Floats, v: Floats) -> float:
     return hi - lo
 
 
-def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None:
+def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> _Certified | None:
     """v from 0 with the bounds that it proves, if they are narrow enough."""
     v = read_only(v - v.min())
     flow, lo, hi = sparse.evaluate(lmdp.P, c, v, lmdp.temperature, lmdp.rounding)
@@ -231,43 +266,20 @@ def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> Certified | None
     return v, lo, hi
 
 
-def _taken(kept: list[tuple[Floats, bool, chord.Seen]], v: Floats, plain: bool) -> chord.Seen | None:
-    """What a certificate computed of this v, the states in their own order or of elimination; it is kept no longer."""
-    found = next((seen for at, as_is, seen in kept if at is v and as_is is plain), None)
-    kept[:] = [entry for entry in kept if entry[0] is not v]
-    return found
-
-
-def _steps(problem: Problem) -> float:
+def _power_steps(problem: Problem) -> float:
     """Power steps that cost as much as a round with a factor; without end where there is no factor."""
-    return inf if problem.plan.blocks is None else USUAL * problem.plan.step / problem.P.data.size
+    return inf if problem.plan.blocks is None else _USUAL_STEPS * problem.plan.step / problem.P.data.size
 
 
-def _dear(problem: Problem) -> bool:
+def _is_cheap(problem: Problem) -> bool:
+    """Whether a round with a factor costs no more than a first look by sweeps, on a model that is quickly planned."""
+    return problem.n <= _FEW_STATES and _power_steps(problem) <= _POWER_STEPS_OF_A_SWEEP * _LOOK
+
+
+def _is_dear(problem: Problem) -> bool:
     """Whether an attempt without the factor costs less than a round with it."""
-    return _steps(problem) > UNAIDED * ACCELERATED
+    return _power_steps(problem) > _UNAIDED * _POWER_STEPS_OF_A_STEP
 
 
-def _factor(problem: Problem, anchor: Floats) -> Factor | None:
-    """The factor at this anchor, kept or made."""
-    kept = _kept.setdefault(problem.lmdp, [])
-    for same in (operator.is_, np.array_equal):
-        for at, made in kept:
-            if same(at, anchor):
-                return made
-    while kept and (len(kept) + 1) * 8 * problem.plan.stored > room():
-        del kept[0]
-    made = factor(problem, anchor if problem.lmdp.temperature == 1.0 else anchor / problem.lmdp.temperature)
-    _keep(kept, (anchor, made))
-    return made
-
-
-def forget(lmdp: LMDP, anchor: Floats) -> None:
-    """Let go of the factor at this anchor."""
-    kept = _kept.get(lmdp, [])
-    kept[:] = [entry for entry in kept if entry[0] is not anchor]
-
-
-def _keep(kept: list[Any], new: Any) -> None:
-    del kept[: len(kept) - KEPT + 1]
-    kept.append(new)
+def _same(a: Floats, b: Floats) -> bool:
+    return a is b or np.array_equal(a, b)

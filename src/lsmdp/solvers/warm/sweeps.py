@@ -14,9 +14,7 @@ in two thirds of the bytes. What lambda' still lacks shows as the mean of e, of 
 d moves on by the same amount everywhere, half of the states that a state leads to have moved already.
 
 *When to stop.* What is left after a sweep is the span of e times the contraction, that of the norm of e: the extremes
-of a few thousand numbers stray, their norm does not. States that moved longest ago have most left, and those are
-the next to move. So on a large graph a forecast that is not clear enough is put to the test: another sweep begins, and
-ends at the first window of states in which the span of e is small enough.
+of a few thousand numbers stray, their norm does not.
 
 *Slow modes.* Sets that are seldom left keep the error that is constant on each of them: when sweeps stop shrinking e,
 they only move d by a constant on each set, and these levels tell the sets. On each set B, alpha_B (one of them is 0)
@@ -30,25 +28,20 @@ attempt starts from there. Many rounds are one compiled call.
 from __future__ import annotations
 
 from math import log
-from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import NamedTuple
 
 import numpy as np
 
 from lsmdp._core import sparse
-from lsmdp._core.sweeps import (
-    _rounds,
-)
+from lsmdp._core import sweeps as core
 from lsmdp._core.threads import LARGE
 from lsmdp.arrays import Floats, frozen, read_only
 from lsmdp.model import LMDP
 from lsmdp.policy import flow_of, keep_flow
 from lsmdp.solvers.warm.chord import Rounds
 
-ROUNDS = 5  # of sweeps, each from a certificate on
-MANY = 1e9  # sweeps, beyond all patience
-
-_single: WeakKeyDictionary[LMDP, tuple[sparse.Arrays, tuple[Any, Any, Any, Any]]] = WeakKeyDictionary()
+_ATTEMPTS = 5  # At most so many times sweeps start again from the last certificate.
+_NEVER = 1e9  # A number of sweeps that nobody waits for.
 
 
 class Swept(NamedTuple):
@@ -68,14 +61,14 @@ class Swept(NamedTuple):
 
 def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
     """From v until the bounds for the cost c are at most tol apart, or ``limit`` sweeps."""
-    out, gaps, sweeps, left, width = Rounds.blank(1, lmdp.n), np.array([tol]), 0, MANY, np.inf
+    out, gaps, sweeps, left, width = Rounds.blank(1, lmdp.n), np.array([tol]), 0, _NEVER, np.inf
     flow = flow_of(lmdp, v)
-    for _ in range(ROUNDS):
+    for _ in range(_ATTEMPTS):
         if not flow.flat or sweeps >= limit:
             break
         done, flow, wide, rate = _run(lmdp, c[np.newaxis], gaps, flow, limit - sweeps, 1, out)
         lo, hi, sweeps = float(out.lo[0]), float(out.hi[0]), sweeps + int(out.steps[0])
-        left = min(log(max(wide * lmdp.temperature / tol, 2.0)) / -log(rate), MANY) if rate < 1.0 else MANY
+        left = min(log(max(wide * lmdp.temperature / tol, 2.0)) / -log(rate), _NEVER) if rate < 1.0 else _NEVER
         if not wide < np.inf:
             break
         if _threaded(lmdp):
@@ -97,7 +90,7 @@ def sweep_all(lmdp: LMDP, costs: Floats, gaps: Floats, v: Floats, limit: int, ou
     if not flow.flat or _threaded(lmdp):
         return 0, v
     flow = flow._replace(w=flow.w.copy(), s=flow.s.copy(), logs=flow.logs.copy())
-    done, flow, _, _ = _run(lmdp, costs, gaps, flow, limit, ROUNDS, out)
+    done, flow, _, _ = _run(lmdp, costs, gaps, flow, limit, _ATTEMPTS, out)
     if done == len(costs):  # else it is of a round that failed
         keep_flow(lmdp, flow)
     return done, flow.v
@@ -111,22 +104,13 @@ def _run(
     The flow that is given is written over from the second attempt on. Where certificates are left to threads they are
     not found: one attempt is all there can be, and the flow that comes out has only its v.
     """
-    arrays, single = _kept(lmdp)
+    single = lmdp.cache.get("P in single precision", lambda: _in_single(lmdp))
     n = 0 if _threaded(lmdp) else lmdp.n
     room, mine = (np.empty(n), np.empty(n), np.empty(n)), (flow.w, flow.s, flow.logs)
-    given = (
-        flow.temperature,
-        lmdp.rounding,
-        frozen(costs),
-        frozen(gaps),
-        flow.v,
-        *mine,
-        flow.low,
-        *single,
-        limit,
-        attempts,
-    )
-    done, swaps, wide, rate = _rounds(*given, *arrays, frozen(out.v), *room, *out)
+    aims, units = core.Aims(frozen(costs), frozen(gaps)), core.Units(flow.temperature, lmdp.rounding)
+    known, limits = core.Known(flow.v, flow.low, *mine), core.Limits(limit, attempts)
+    found = core.Found(out.v, frozen(out.v), out.lo, out.hi, out.steps)
+    done, swaps, wide, rate = core.rounds(sparse.rows(lmdp.P), single, aims, units, limits, known, room, found)
     v = read_only(out.v[max(done - 1, 0)].copy())
     return done, sparse.Flow(v, flow.temperature, 0.0, *(room if swaps % 2 or not n else mine)), wide, rate
 
@@ -136,16 +120,13 @@ def _threaded(lmdp: LMDP) -> bool:
     return bool(lmdp.P.data.size >= LARGE)
 
 
-def _kept(lmdp: LMDP) -> tuple[sparse.Arrays, tuple[Any, Any, Any, Any]]:
-    """P as the loops read it; and in single precision, without its diagonal, which is the last of these arrays."""
-    kept = _single.get(lmdp)
-    if kept is None:
-        indptr, indices, data = arrays = sparse.rows(lmdp.P)
-        off = indices != np.repeat(np.arange(lmdp.n, dtype=indices.dtype), np.diff(lmdp.P.indptr))
-        before = np.concatenate([[0], np.cumsum(off)])  # entries off the diagonal before each entry
-        ends, weights = before[indptr].astype(indptr.dtype), data[off].astype(np.float32)
-        single = ends, indices[off], weights, lmdp.P.diagonal().astype(np.float32)
-        for array in single:
-            read_only(array)
-        kept = _single[lmdp] = arrays, single
-    return kept
+def _in_single(lmdp: LMDP) -> core.Single:
+    """P in single precision without its diagonal, which is the last of these arrays."""
+    indptr, indices, data = sparse.rows(lmdp.P)
+    off = indices != np.repeat(np.arange(lmdp.n, dtype=indices.dtype), np.diff(lmdp.P.indptr))
+    before = np.concatenate([[0], np.cumsum(off)])  # entries off the diagonal before each entry
+    ends, weights = before[indptr].astype(indptr.dtype), data[off].astype(np.float32)
+    single = core.Single(ends, indices[off], weights, lmdp.P.diagonal().astype(np.float32))
+    for array in single:
+        read_only(array)
+    return single
