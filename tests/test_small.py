@@ -355,7 +355,7 @@ def test_ideal_steps_are_exact_on_slow_chains_and_for_steep_values(model: str, s
         assert np.abs(found.rest.mu - mu).sum() <= LAW_GOAL
         # delta and eta are known to this, hence the step to 2 A of it, where KEPT A^2 <= step; and mu to LAW_GOAL
         known, exact = (n + 4 + 8 * span) * EPS, exact_step(lmdp, v, other, mu)
-        atol = 2 * known * np.sqrt(exact / full_accounts.KEPT) + LAW_GOAL * distance**2
+        atol = 2 * known * np.sqrt(exact / full_accounts.SHARE_LEFT) + LAW_GOAL * distance**2
         np.testing.assert_allclose(found.columns[4, 0], exact, rtol=1e-13, atol=atol)
         rest, v = found.rest, other
 

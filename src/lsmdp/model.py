@@ -285,9 +285,10 @@ class LMDP:
     @Derived
     def square(self) -> Square | None:
         """P written out for games in compiled loops, where it is small enough for that (full.py)."""
-        from lsmdp._core.full import LIMIT, written_out
+        from lsmdp._core.full import STATES_WRITTEN_OUT, written_out
 
-        return written_out(self.P, self.reversible_law) if self.n <= LIMIT and self.is_irreducible else None
+        fits = self.n <= STATES_WRITTEN_OUT and self.is_irreducible
+        return written_out(self.P, self.reversible_law) if fits else None
 
     def require_irreducible(self) -> None:
         """Raise an :class:`AssumptionError` that names what cannot be reached, unless P is irreducible."""

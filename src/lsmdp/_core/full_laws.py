@@ -1,8 +1,22 @@
-"""The stationary laws of consecutive policies of a small model: mu = mu Q, each from the one before.
+"""Stationary laws of consecutive policies on a model whose P is written out: mu = mu Q, each from the one before.
 
-Where P is reversible with respect to rho, mu ~ rho w (P w) (policy.py). Otherwise an *anchor* is kept: an earlier
-policy Q_o with its law mu_o and Z = A^{-1}, A = I - Q_o + 1 1'/n. A policy is Q(x, z) = P(x, z) w(z) / s(x), so that
-Q = diag(s_o / s) Q_o diag(w / w_o), and with y = mu s_o / s,
+**What it is for.** The accounts of a game (full_accounts.py) ask for the stationary law of the policy of every round.
+:func:`stationary` takes the weights of consecutive policies (``Weights`` in full.py) and what an earlier call kept, an
+:class:`Equilibrium`, and gives a law per round, each within LAW_GOAL in the l1 norm, and what to keep. The bits do not
+depend on how the rounds are cut into calls.
+
+**Which way is taken.**
+
+=====================================  =================================================================================
+P is reversible with respect to rho    mu ~ rho w (P w), in closed form
+at most REDUCED_STATES states          state reduction, which is then as cheap as a few products
+near the anchor, see below             a few products with the inverse that the anchor keeps
+some state is reached from everywhere  mu <- mu Q, where a few steps do
+anything else                          state reduction (Grassmann, Taksar and Heyman): n^3/3 operations, no subtraction
+=====================================  =================================================================================
+
+**The anchor** is an earlier policy Q_o with its law mu_o and Z = A^{-1}, A = I - Q_o + 1 1'/n. A policy is
+Q(x, z) = P(x, z) w(z) / s(x), so that Q = diag(s_o / s) Q_o diag(w / w_o), and with y = mu s_o / s,
 
     mu = mu Q   <=>   y (I - Q_o) = -y delta,   delta = (s w_o) / (s_o w) - 1.
 
@@ -13,23 +27,18 @@ y (diag(1 + delta) - Q_o) = k 1', where k = 0, because diag(1 + delta) - Q_o tak
 
 is one product with Z and none with P. With K = max_x sum_y |Z(x, y)| and q = max |delta| it contracts l1 distances by
 K q: after a step that has moved y by c, |y - y*|_1 <= c K q / (1 - K q), and mu ~ y s / s_o is off by at most
-2 max(s/s_o) / min(s/s_o) times that. Steps are taken until this is at most LAW_GOAL / 4. That Z is only nearly the
-inverse, Z A = I + E, moves the fixed point by at most |E| K q / (1 - K q), which is |E| where K q <= 1/2. E is
-evaluated, within (n + 16) eps K / 2 for sums that are taken four at a time; an anchor with more than LAW_GOAL / 8 of
-both is not used, nor is one whose s_o / s varies by more than a factor of 2. The last quarter of LAW_GOAL is for delta,
-y and mu_o, which are known to some eps.
+2 max(s/s_o) / min(s/s_o) times that. Steps are taken until this is at most LAW_GOAL / 4. All steps after the first are
+taken for what y moves by, e <- -(e delta) Z. That Z is only nearly the inverse, Z A = I + E, moves the fixed point by at
+most |E| K q / (1 - K q), which is |E| where K q <= 1/2. E is evaluated, within (n + 16) eps K / 2; an anchor with more
+than LAW_GOAL / 8 of both is not used, nor is one whose s_o / s varies by more than a factor of 2. The last quarter of
+LAW_GOAL is for delta, y and mu_o, which are known to some eps. The anchor is renewed once the products that another one
+might have saved, all after the second of a round, have cost as much as that.
 
-All steps after the first are taken for what y moves by, e <- -(e delta) Z. Where n 2^-24 (4 K q c) is at most a quarter
-of LAW_GOAL likewise, with c what the first one moved y by, Z is read in single precision for them, half as many bytes:
-a product is off by at most n 2^-24 K q |e|_1, the |e|_1 sum up to at most 2 c, and what is lost counts once more in
-each later step, at most twice in all.
+**Steps mu <- mu Q** contract l1 distances by 1 - b, b = sum_y min_x Q(x, y), so that |mu - mu*|_1 <= |mu Q - mu|_1 / b,
+where b >= sum_y min_x P(x, y) w(y) / max s. They are taken where b > 0 is large enough to be seen in floats.
 
-Without an anchor, but where some states can be reached from everywhere, b = sum_y min_x Q(x, y) > 0, mu -> mu Q
-contracts l1 distances by 1 - b: then mu <- mu Q, and |mu - mu*|_1 <= |mu Q - mu|_1 / b, where b >= sum_y min_x P(x, y)
-w(y) / max s. Otherwise, and where STEPS did not do, mu comes from state reduction (Grassmann, Taksar and Heyman): n^3/3
-operations without a subtraction, accurate in every entry. So does mu_o, and every mu where n is so small that this is
-as cheap. The anchor is renewed once the products that another one might have saved, all after the second of a round,
-have cost as much.
+**Tried and left.** Z in single precision, for all steps but the first, read half as many bytes and saved less than a
+tenth of a game.
 """
 
 from __future__ import annotations
@@ -37,12 +46,22 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from lsmdp._core.compile import entry, inner
 from lsmdp._core.explog import extremes
 from lsmdp._core.factor import LEAST_PIVOT
-from lsmdp._core.full import Square, invert, times
-from lsmdp.arrays import EPS, Floats
+from lsmdp._core.full import (
+    UNKNOWN,
+    Square,
+    Weights,
+    aligned,
+    given,
+    inverted,
+    product,
+    times,
+    weigh_all,
+)
+from lsmdp.arrays import EPS, Floats, read_only
 from lsmdp.forms import (
     COUNT,
     Form,
@@ -50,11 +69,16 @@ from lsmdp.forms import (
     anything,
 )
 
-LAW_GOAL = 1e-12  # l1 distance to the stationary law
-REDUCED = 16  # states up to which a reduction costs no more than a few steps
-UNIT_SINGLE = 2.0**-24  # unit roundoff of single precision
-STEPS = 30  # towards a stationary law in one round
-INVERSION = 4  # times n products with Q is what an anchor takes
+# A stationary law is within this l1 distance of the true one; a loss of order one is then known to twelve digits.
+LAW_GOAL = 1e-12
+# Up to this many states, a state reduction costs no more than a few products with an inverse.
+REDUCED_STATES = 16
+# So many steps towards the law of one round are tried: those that contract by less than about 0.4 are too slow to help.
+STEPS_TOWARDS_A_LAW = 30
+# A new anchor takes as long as about this many products, measured for 20 to 256 states: calls of LAPACK and numpy.
+PRODUCTS_OF_AN_ANCHOR = 800
+# A round that is left to state reduction takes as long as about this many products, measured likewise.
+PRODUCTS_OF_A_REDUCTION = 50
 
 
 class Equilibrium(NamedTuple):
@@ -90,214 +114,213 @@ class Equilibrium(NamedTuple):
     def first(cls, square: Square) -> Equilibrium:
         """Before round 1: any law, and nothing to go by yet."""
         n, padded = square.rows.shape
-        if square.balanced.size or n <= REDUCED:
+        if square.balanced.size or n <= REDUCED_STATES:
             return cls(np.full(n, 1.0 / n), np.empty(0), np.empty(0), np.empty((0, 0)), np.inf, 0)
-        return cls(np.full(n, 1.0 / n), np.zeros(n), np.zeros(n), np.zeros((n, padded)), np.inf, INVERSION * n)
+        blank = np.zeros(n), np.zeros(n), np.zeros((n, padded))
+        return cls(np.full(n, 1.0 / n), *blank, np.inf, PRODUCTS_OF_AN_ANCHOR)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def mean(law: Any, f: Any) -> float:
-    """The sum of law * f, in an order of its own."""
-    found = 0.0
-    for i in range(f.size):
-        found += law[i] * f[i]
-    return found
+class Anchor(NamedTuple):
+    """The policy that laws are found from: s, w/s and the law of it, padded, the inverse Z and its K."""
+
+    s: Floats
+    ratio: Floats
+    law: Floats
+    inverse: Floats
+    K: float
 
 
-@njit(cache=True, error_model="numpy")
-def _absolute(x: Any) -> float:
-    """The sum of the absolute values."""
-    found = 0.0
-    for i in range(x.size):
-        found += abs(x[i])
-    return found
+def stationary(
+    square: Square, temperature: float, values: Floats, seen: Weights, rest: Equilibrium
+) -> tuple[int, Floats, Equilibrium]:
+    """The laws of the policies of these values, whose weights are known, and what to keep for the next ones.
+
+    Ends early where floats lose a law; the first number says for how many there is one. Row k + 1 has the law of row k
+    of the values, padded; row 0 has the one before.
+    """
+    (rounds, n), padded = values.shape, square.rows.shape[1]
+    laws = aligned(rounds + 1, padded)
+    laws[0, :n] = rest.mu
+    if rest.anchor.size:
+        return _from_anchors(square, temperature, values, seen, rest, laws)
+    if square.balanced.size:
+        laws[1:, :n] = square.balanced * seen.w[:rounds, :n] * seen.s[:rounds, :n]
+        totals = laws[1:, :n].sum(axis=1)
+        laws[1:] /= totals[:, np.newaxis]
+        done = int(np.argmin(np.append(totals > LEAST_PIVOT, False)))
+    else:
+        done = _reduce(square.rows, seen, np.int64(0), rounds, laws, np.empty((n, n)))
+    return done, laws, rest._replace(mu=laws[done, :n].copy())
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
-def push(rows: Any, w: Any, per: Any, law: Any, share: Any, after: Any) -> None:
+def push_all(square: Square, seen: Weights, law: Floats, rounds: int) -> Floats:
+    """The law before the first of these rounds and after each of them, a row each, padded."""
+    laws = aligned(rounds + 1, square.rows.shape[1])
+    laws[0, : law.size] = law
+    _push_all(square.rows, seen, laws, np.empty(square.rows.shape[1]))
+    return laws
+
+
+def _from_anchors(
+    square: Square, temperature: float, values: Floats, seen: Weights, rest: Equilibrium, laws: Floats
+) -> tuple[int, Floats, Equilibrium]:
+    (rounds, n), work, k, found = values.shape, aligned(6, square.rows.shape[1]), 0, True
+    own, debt, anchor = Weights.blank(1, square.rows.shape[1]), rest.debt, rest.anchor
+    weigh_all(square, temperature, anchor[np.newaxis], UNKNOWN, own)
+    held = _anchor(own, np.int64(0), rest.anchored, given(rest.inverse), rest.K)
+    while k < rounds:
+        if debt >= PRODUCTS_OF_AN_ANCHOR:
+            anchor, debt, held = values[k].copy(), 0, _anchor_at(square, seen, k, laws)
+        k, debt, found = _approach(square, held, seen, laws, k, debt, work)
+        if not found:
+            if _reduce(square.rows, seen, k, k + 1, laws, np.empty((n, n))) == k:
+                break
+            k += 1
+    mu = laws[k, :n].copy()
+    return k, laws, Equilibrium(mu, anchor, held.law[:n].copy(), held.inverse, held.K, debt)
+
+
+def _anchor(seen: Weights, k: int, law: Floats, inverse: Floats, K: float) -> Anchor:
+    padded = np.zeros(seen.s.shape[1])
+    padded[: law.size] = law
+    return Anchor(seen.s[k].copy(), seen.w[k] / seen.s[k], padded, inverse, float(K))
+
+
+def _anchor_at(square: Square, seen: Weights, k: int, laws: Floats) -> Anchor:
+    """Row k as the anchor; its K is infinite where floats do not give an inverse and a law that are accurate."""
+    n, K = len(square.rows), np.inf
+    Q = square.rows[:, :n] * (seen.w[k, :n] / seen.s[k, :n, np.newaxis])
+    Z, A = inverted(Q), np.eye(n) - Q + 1.0 / n
+    if _reduce(square.rows, seen, k, k + 1, laws, np.empty((n, n))) > k:
+        size, error = _norm(Z), _norm(product(Z, A) - np.eye(n))
+        error += (n + 2) * EPS / 2 * size * _norm(A)  # the rounding of the product itself, summed up in any order
+        K = size if error <= LAW_GOAL / 8 else np.inf
+    inverse = aligned(*square.rows.shape)
+    inverse[:, :n] = Z
+    return _anchor(seen, k, laws[k + 1, :n], read_only(inverse), K)
+
+
+def _norm(matrix: Floats) -> float:
+    """The largest sum of a row of absolute values."""
+    return float(np.abs(matrix).sum(axis=1).max())
+
+
+@inner(fastmath={"reassoc", "contract"})
+def push(rows: Any, w: Any, s: Any, law: Any, share: Any, after: Any) -> None:
     """after = law Q, divided by its sum."""
+    total = 0.0
     for x in range(law.size):
-        share[x] = law[x] * per[x]
+        share[x] = law[x] / s[x]
     times(rows, share, after)
-    scale = 1.0 / _weighted(after, w)
+    for x in range(law.size):
+        after[x] *= w[x]
+        total += after[x]
+    scale = 1.0 / total
     for x in range(law.size):
         after[x] *= scale
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def _weighted(x: Any, weights: Any) -> float:
-    """x *= weights, and its sum."""
-    found = 0.0
-    for i in range(x.size):
-        x[i] *= weights[i]
-        found += x[i]
-    return found
+@entry()
+def _push_all(rows: Any, seen: Any, laws: Any, share: Any) -> None:
+    """Row k + 1 of the laws from row k, for the policy of row k."""
+    for k in range(laws.shape[0] - 1):
+        push(rows, seen.w[k], seen.s[k], laws[k], share, laws[k + 1])
 
 
-@njit(cache=True, error_model="numpy")
-def balance(balanced: Any, w: Any, s: Any, mu: Any) -> bool:
-    """The stationary law of a policy of a reversible P; False where floats lose it.
+@entry(fastmath={"reassoc", "contract"})
+def _approach(
+    square: Any, anchor: Any, seen: Any, laws: Any, first: int, debt: int, work: Any
+) -> tuple[int, int, bool]:
+    """Laws of policies from the first on, by steps from the law before; (where it ends, debt, whether the last is found).
 
-    Twelve digits of each entry are right, as in ``passes.balanced_law``: w and s are those of a flat v.
+    It ends where all are done, where the anchor has cost as much as another one, or where steps do not do.
     """
-    total = 0.0
-    for x in range(balanced.size):
-        mu[x] = balanced[x] * w[x] * s[x]
-        total += mu[x]
-    for x in range(balanced.size):
-        mu[x] /= total
-    return total > LEAST_PIVOT
-
-
-@njit(cache=True, error_model="numpy", forceinline=True)
-def approach(
-    rows: Any,
-    least: Any,
-    w: Any,
-    s: Any,
-    per: Any,
-    anchor: Any,
-    inverse: Any,
-    short: Any,
-    K: float,
-    mu: Any,
-    y: Any,
-    share: Any,
-    after: Any,
-    short_share: Any,
-    short_after: Any,
-) -> tuple[bool, int]:
-    """From some mu to the stationary law of the weights w: whether it arrives, and the products taken."""
-    n, padded = rows.shape
-    low, high, least_scale, largest_scale, scale = _compared(w, s, per, mu, anchor, y, share)
-    contraction = K * max(-low, high)
-    if contraction <= 0.5 and largest_scale <= 2.0 * least_scale:
-        goal = LAW_GOAL / 8 * (least_scale / largest_scale)
-        scale = 1.0 / scale
+    (n, padded), Z, K = square.rows.shape, anchor.inverse, anchor.K
+    s_o, ratio, law_o = anchor.s, anchor.ratio, anchor.law
+    y, delta, scale, share, after, base = work[0], work[1], work[2], work[3], work[4], work[5]
+    for k in range(first, laws.shape[0] - 1):
+        w, s, mu, found = seen.w[k], seen.s[k], laws[k], laws[k + 1]
+        total, taken, moved, ends = 0.0, 0, np.inf, False
         for x in range(padded):
-            y[x] *= scale
-            share[x] = y[x] * anchor[4, x]
-        times(inverse, share, after)
-        for x in range(padded):
-            after[x] = (anchor[3, x] - after[x]) - y[x]
-        moved, taken = _move(y, after, anchor, share), 1
-        single = 4 * n * UNIT_SINGLE * contraction * moved <= goal
-        for x in range(padded):
-            short_share[x] = share[x]
-        while not moved * contraction <= goal * (1.0 - contraction):
-            if taken == STEPS:
-                return False, STEPS
-            if single:
-                times(short, short_share, short_after)
-                moved = _move(y, short_after, anchor, short_share)
-            else:
-                times(inverse, share, after)
-                moved = _move(y, after, anchor, share)
-            taken += 1
-        for x in range(padded):
-            y[x] *= anchor[1, x]
-            mu[x] = s[x]
-        scale = 1.0 / _weighted(mu, y)
-        for x in range(padded):
-            mu[x] *= scale
-        return True, taken
-    b = mean(w, least) / extremes(s)[1]
-    if n * EPS <= b * LAW_GOAL:
-        for taken in range(STEPS):
-            push(rows, w, per, mu, share, after)
+            delta[x] = s[x] * ratio[x] / w[x] - 1.0
+            scale[x] = s_o[x] / s[x]
+            y[x] = mu[x] * scale[x]
+            total += y[x]
+        low, high = extremes(delta)
+        least, most = extremes(scale)
+        contraction = K * max(-low, high)
+        if contraction <= 0.5 and most <= 2.0 * least:
+            goal = LAW_GOAL / 8 * (least / most) * (1.0 - contraction)
             for x in range(padded):
-                share[x] = after[x] - mu[x]
-            if _absolute(share) <= b * LAW_GOAL:
-                return True, taken + 1
+                y[x] /= total
+                base[x] = law_o[x] - y[x]
+                share[x] = -y[x] * delta[x]
+            while taken < STEPS_TOWARDS_A_LAW and not ends:
+                times(Z, share, after)
+                moved, taken = 0.0, taken + 1
+                for x in range(padded):
+                    move = base[x] + after[x]
+                    y[x] += move
+                    share[x] = -move * delta[x]
+                    base[x] = 0.0
+                    moved += abs(move)
+                ends = moved * contraction <= goal
+            total = 0.0
             for x in range(padded):
-                mu[x] = after[x]
-    return False, n // 4
+                found[x] = y[x] / scale[x]
+                total += found[x]
+            for x in range(padded):
+                found[x] /= total
+        else:
+            b, top = 0.0, extremes(s)[1]
+            for x in range(n):
+                b += w[x] * square.least[x] / top
+            if n * EPS <= b * LAW_GOAL:
+                for x in range(padded):
+                    found[x] = mu[x]
+                while taken < STEPS_TOWARDS_A_LAW and not ends:
+                    push(square.rows, w, s, found, share, after)
+                    moved, taken = 0.0, taken + 1
+                    for x in range(padded):
+                        moved += abs(after[x] - found[x])
+                        found[x] = after[x]
+                    ends = moved <= b * LAW_GOAL
+        debt += max(taken - 2, 0) if ends else PRODUCTS_OF_A_REDUCTION
+        if not ends:
+            return k, debt, False
+        if debt >= PRODUCTS_OF_AN_ANCHOR:
+            return k + 1, debt, True
+    return laws.shape[0] - 1, debt, True
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
-def _compared(
-    w: Any, s: Any, per: Any, mu: Any, anchor: Any, y: Any, share: Any
-) -> tuple[float, float, float, float, float]:
-    """delta of an anchor and y = mu s_o / s; the extremes of delta and of s_o / s, and the sum of y."""
-    for x in range(s.size):
-        anchor[4, x] = s[x] * anchor[2, x] / w[x] - 1.0
-        share[x] = anchor[0, x] * per[x]
-        y[x] = mu[x]
-    low, high, least, most = np.inf, -np.inf, np.inf, -np.inf
-    for x in range(s.size):
-        low, high = min(low, anchor[4, x]), max(high, anchor[4, x])
-        least, most = min(least, share[x]), max(most, share[x])
-    return low, high, least, most, _weighted(y, share)
-
-
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def _move(y: Any, move: Any, anchor: Any, share: Any) -> float:
-    """y += move; share = -move delta, which leads to the next one; the l1 norm of this one."""
-    moved = 0.0
-    for x in range(y.size):
-        y[x] += move[x]
-        share[x] = -move[x] * anchor[4, x]
-        moved += abs(np.float64(move[x]))
-    return moved
-
-
-@njit(cache=True, error_model="numpy")
-def renew(rows: Any, w: Any, s: Any, anchor: Any, inverse: Any) -> float:
-    """Invert I - Q + 1 1'/n for these weights, and find their stationary law; K, or inf where they are not accurate."""
-    n, padded = rows.shape
-    A, product = np.zeros((n, padded)), np.empty(padded)
-    for x in range(n):
-        for y in range(n):
-            A[x, y] = 1.0 / n - rows[x, y] * (w[y] / s[x])
-        A[x, x] += 1.0
-        for y in range(padded):
-            inverse[x, y] = A[x, y]
-    invert(inverse)
-    remember(w, s, anchor)
-    if not reduce(rows, w, s, anchor[3]):
-        return np.inf
-    K, E = 0.0, 0.0
-    for x in range(n):
-        times(A, inverse[x], product)
-        product[x] -= 1.0
-        K, E = max(K, _absolute(inverse[x])), max(E, _absolute(product))
-    return K if E + (n + 16) * EPS * K / 2 <= LAW_GOAL / 8 else np.inf
-
-
-@njit(cache=True, error_model="numpy")
-def remember(w: Any, s: Any, anchor: Any) -> None:
-    """The rows s, 1/s and w/s of an anchor, whose stationary law is still to be found."""
-    for x in range(s.size):
-        anchor[0, x], anchor[1, x], anchor[2, x], anchor[3, x] = s[x], 1.0 / s[x], w[x] / s[x], 0.0
-
-
-@njit(cache=True, error_model="numpy")
-def reduce(rows: Any, w: Any, s: Any, mu: Any) -> bool:
-    """The stationary law by state reduction; False where floats lose it."""
+@entry()
+def _reduce(rows: Any, seen: Any, first: int, last: int, laws: Any, Q: Any) -> int:
+    """The laws of these policies by state reduction; the first one that floats lose."""
     n = rows.shape[0]
-    Q = np.empty((n, n))
-    for x in range(n):
-        for y in range(n):
-            Q[x, y] = rows[x, y] * (w[y] / s[x])
-    for k in range(n - 1, 0, -1):
-        pivot = 0.0
-        for y in range(k):
-            pivot += Q[k, y]
-        if not pivot >= LEAST_PIVOT:
-            return False
-        for x in range(k):
-            Q[x, k] /= pivot
-            factor = Q[x, k]
-            if factor > 0.0:
+    for t in range(first, last):
+        w, s, mu, total = seen.w[t], seen.s[t], laws[t + 1], 1.0
+        for x in range(n):
+            for y in range(n):
+                Q[x, y] = rows[x, y] * (w[y] / s[x])
+        for k in range(n - 1, 0, -1):
+            pivot = 0.0
+            for y in range(k):
+                pivot += Q[k, y]
+            if not pivot >= LEAST_PIVOT:
+                return t
+            for x in range(k):
+                factor = Q[x, k] / pivot
+                Q[x, k] = factor
                 for y in range(k):
                     Q[x, y] += factor * Q[k, y]
-    mu[0] = 1.0
-    total = 1.0
-    for k in range(1, n):
-        mu[k] = 0.0
-        for x in range(k):
-            mu[k] += mu[x] * Q[x, k]
-        total += mu[k]
-    for x in range(n):
-        mu[x] /= total
-    return total < np.inf
+        mu[0] = 1.0
+        for k in range(1, n):
+            mu[k] = 0.0
+            for x in range(k):
+                mu[k] += mu[x] * Q[x, k]
+            total += mu[k]
+        if not total < np.inf:
+            return t
+        for x in range(n):
+            mu[x] /= total
+    return last
