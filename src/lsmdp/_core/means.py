@@ -1,4 +1,7 @@
-"""Means of the costs so far: all of them, discounted, or in a window."""
+"""Means of the costs so far: of all of them, discounted, or in a window.
+
+The bits of a mean do not depend on how the rounds are cut into blocks.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,32 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+
+from lsmdp.arrays import Floats, frozen
+
+
+def mean_costs(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> Floats:
+    """The mean of all costs after each round; c_sum is the sum of the t rounds before.
+
+    ``kappa`` rounds of zero cost count in the mean.
+    """
+    means = np.empty(costs.shape)
+    _running_means(_given(c_sum), _given(costs), t, kappa, np.empty(c_sum.size), means)
+    return means
+
+
+def sum_of_costs(c_sum: Floats, costs: Floats) -> Floats:
+    """The sum of all costs after the last of some rounds; c_sum is the sum of those before."""
+    if len(costs) == 1:
+        return np.asarray(c_sum + costs[0])
+    total = c_sum.copy()
+    _running_means(_given(c_sum), _given(costs), 0, 0.0, total, np.empty((0, c_sum.size)))
+    return total
+
+
+def _given(array: Floats) -> Floats:
+    """One kind of array, contiguous and read-only: the loops would be compiled anew for each kind."""
+    return frozen(np.ascontiguousarray(array))
 
 
 @njit(cache=True, error_model="numpy")
