@@ -27,6 +27,7 @@ ORDER = (
     "_core",
     "chain",
     "edge_costs",
+    "cache",
     "model",
     "policy",
     "solution",

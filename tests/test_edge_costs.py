@@ -21,8 +21,7 @@ import lsmdp
 from lsmdp import LMDP
 from lsmdp._core.sparse import residual
 from lsmdp.errors import CostError, ModelError
-from lsmdp.follow.loop import bounds
-from lsmdp.learners import Learner, Player
+from lsmdp.learners import CompleteLearner, Learner
 
 Run = Callable[..., Result]
 Matrix = np.ndarray
@@ -419,7 +418,7 @@ def test_every_leader_allows_for_rounding(name: str, learner: Learner) -> None:
     for _ in range(8):
         before, state = state, learner.observe(lmdp, state, c)
         claims.append(learner.report(before, state)[:2])
-    claims.append(bounds(lmdp, Player.of(learner), state))
+    claims.append(CompleteLearner.of(learner).bounds(lmdp, state))
     assert all(allows(low, high, optimum) for low, high in claims[1:])  # before round 1, the optimum is for the cost 0
     run = lsmdp.play(lmdp, learner, np.tile(c, (40, 1)))  # many rounds in one compiled call
     assert run.learners[learner.name].max_gap >= 2 * OFF
@@ -436,7 +435,8 @@ def test_tracking_allows_for_rounding(name: str) -> None:
         (low, high), (least, most) = (state[3:] for state in states)
         np.testing.assert_allclose([least - low, high - most], OFF, rtol=1e-9)
     wide, narrow = (
-        bounds(model, Player.of(learner), state) for model, state in zip((lmdp, SIZES[name]), states, strict=True)
+        CompleteLearner.of(learner).bounds(model, state)
+        for model, state in zip((lmdp, SIZES[name]), states, strict=True)
     )
     np.testing.assert_allclose(np.subtract(wide, narrow), [-OFF, OFF], rtol=1e-9)
     played = [lsmdp.play(model, learner, costs).learners["track"].max_gap for model in (lmdp, SIZES[name])]

@@ -24,7 +24,7 @@ from lsmdp import (
 )
 from lsmdp._core import sparse_play
 from lsmdp._core.sparse import flow
-from lsmdp.game import Table
+from lsmdp.game import Game
 
 Run = Callable[..., Result]
 mp = mpmath.mpf
@@ -272,8 +272,8 @@ class TestAGameWithoutALaw:
     def test_it_goes_on_where_it_was_stopped(self, run: Run, folder: Path, tmp_path: Path) -> None:
         whole, part = runs.Folder(folder).rounds().to_pydict(), tmp_path / "part"
 
-        def stop(table: Table, _: int | None) -> None:
-            if table.t == 7:
+        def stop(game: Game, _: int | None) -> None:
+            if game.t == 7:
                 raise KeyboardInterrupt
 
         spec = runs.Spec.of(kernel="ring:12:0.5", costs="binary", rounds=60, learners=["track"], temperature=0.003)

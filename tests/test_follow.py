@@ -33,7 +33,7 @@ from lsmdp import (
 from lsmdp._core import chord as core_chord
 from lsmdp._core import ordering
 from lsmdp._core.factor import eliminate
-from lsmdp.game import Table
+from lsmdp.game import Game
 from lsmdp.learners.ftl import FTLState
 from lsmdp.learners.leader import LeaderBase
 from lsmdp.learners.protocol import pack, unpack
@@ -400,7 +400,7 @@ def test_no_factorisation_is_begun_that_would_take_more_than_its_share_of_memory
 
 @pytest.mark.parametrize("name", ["grid", "cold grid", "ring with drift", "one-way roads", "two clusters"])
 @pytest.mark.parametrize("learner", [FollowTheLeader(), DiscountedLeader(), PhasedLeader()], ids=lambda one: one.name)
-def test_a_stretch_is_its_rounds_one_by_one(name: str, learner: LeaderBase) -> None:
+def test_a_block_is_its_rounds_one_by_one(name: str, learner: LeaderBase) -> None:
     """What is played and reported and every field of the state, wherever the rounds are cut."""
     lmdp = MODELS[name]()
     costs = np.array([cost(lmdp, t) for t in range(1, 61)])
@@ -409,10 +409,10 @@ def test_a_stretch_is_its_rounds_one_by_one(name: str, learner: LeaderBase) -> N
         states.append(learner.observe(lmdp, states[-1], c_t))
     anchors = {id(state.lead.anchor) for state in states}
     assert len(anchors) >= (1 if name == "two clusters" else 2)  # none at first, and then one or more
-    assert len(anchors) > 2 or (name, learner.name) != ("grid", "ftl")  # with a renewal in a stretch
+    assert len(anchors) > 2 or (name, learner.name) != ("grid", "ftl")  # with a renewal in a block
     first = 0
     for last in (1, 2, 30, 31, 60):
-        found = learner.observe_all(lmdp, states[first], costs[first:last])
+        found = learner.observe_block(lmdp, states[first], costs[first:last])
         told = np.array([found.lo, found.hi, found.steps]).T
         reports = [learner.report(*pair) for pair in pairwise(states[first : last + 1])]
         np.testing.assert_array_equal(found.values, [state.lead.v for state in states[first : last + 1]])
@@ -421,7 +421,7 @@ def test_a_stretch_is_its_rounds_one_by_one(name: str, learner: LeaderBase) -> N
         first = last
 
 
-def test_a_round_in_a_stretch_that_its_factor_cannot_do_is_solved_otherwise() -> None:
+def test_a_round_in_a_block_that_its_factor_cannot_do_is_solved_otherwise() -> None:
     """The cost jumps in the middle: steps with the old factor get lost there, and nothing before or after notices."""
     lmdp, rng = grid(20, 25), np.random.default_rng(5)
     near, far = rng.uniform(0, 0.1, 500), 30.0 * rng.uniform(0, 1, 500) ** 4
@@ -446,14 +446,14 @@ def test_a_round_in_a_stretch_that_its_factor_cannot_do_is_solved_otherwise() ->
     np.testing.assert_equal(pack(found.last), pack(one))
 
 
-def test_a_game_of_a_larger_model_is_the_same_in_stretches() -> None:
+def test_a_game_of_a_larger_model_is_the_same_in_blocks() -> None:
     lmdp = MODELS["grid"]()
     costs = np.array([cost(lmdp, t) for t in range(1, 41)])
     learners = [FollowTheLeader(), TrackTheLeader()]
-    one, other = Table.lay(lmdp, learners), Table.lay(lmdp, learners)
-    rows = [table_row for c_t in costs for table_row in one.play(c_t)]
-    assert one.seats[0].state.lead.anchor.size
-    blocks = other.play_all(costs[:7]) + other.play_all(costs[7:])
+    one, other = Game.begin(lmdp, learners), Game.begin(lmdp, learners)
+    rows = [row for c_t in costs for records in one.play(c_t[np.newaxis]) for row in records.rows()]
+    assert one.players[0].state.lead.anchor.size
+    blocks = [other.play(costs[:7]), other.play(costs[7:])]
     again = [row for block in blocks for both in zip(*(each.rows() for each in block), strict=True) for row in both]
     assert repr([row._replace(seconds=0.0) for row in again]) == repr([row._replace(seconds=0.0) for row in rows])
     for name, array in one.to_arrays().items():

@@ -42,7 +42,7 @@ from lsmdp.sources import read_model
 
 LEARNERS = tuple("window:3" if name == "window" else name for name in NAMES)
 ROUNDS, SAVED = 8, 5
-MISSING = ["t", "parts", "hash", "tallies", "seen.total", "seat1.law", "seat0.state.lead.v"]
+MISSING = ["t", "parts", "hash", "tallies", "seen.total", "player1.law", "player0.state.lead.v"]
 MODELS = {  # and who plays there
     "a reversible one, written out": ("ring:12:0.2", LEARNERS),
     "another, written out": ("random:31:4:2", LEARNERS),
@@ -114,7 +114,7 @@ class TestTables:
         counted, arrays = Count(), 0
         for name in players:
             saved = self.saved(lmdp, name, costs)
-            own = [key for key in saved if key.startswith("seat0.state") or name == players[0]]
+            own = [key for key in saved if key.startswith("player0.state") or name == players[0]]
             arrays += len(own)
             for key in own:
                 for how, forged in forgeries(saved[key]):
@@ -139,20 +139,20 @@ class TestTables:
     def test_a_factor_is_among_them(self) -> None:
         lmdp = read_model("grid:30x30")
         saved = self.saved(lmdp, "ftl", read_costs("iid", lmdp, rounds=ROUNDS, seed=0))
-        assert saved["seat0.state.lead.anchor"].shape == (lmdp.n,)
+        assert saved["player0.state.lead.anchor"].shape == (lmdp.n,)
 
     def saved(self, lmdp: lsmdp.LMDP, name: str, costs: Any) -> Arrays:
-        table = game.Table.lay(lmdp, [learner_by_name(name)], sample=3)
+        table = game.Game.begin(lmdp, [learner_by_name(name)], sample=3)
         for c_t in islice(costs, SAVED):
-            table.play(c_t)
+            table.play(c_t[np.newaxis])
         return {key: np.asarray(array) for key, array in table.to_arrays().items()}
 
     def played(self, lmdp: lsmdp.LMDP, name: str, costs: Any, arrays: Arrays) -> None:
         """To its end, and summed up."""
-        table = game.Table.lay(lmdp, [learner_by_name(name)], sample=3)
+        table = game.Game.begin(lmdp, [learner_by_name(name)], sample=3)
         table.restore(arrays, (0.0, 1.0))
         for c_t in islice(costs, table.t, None):
-            table.play(c_t)
+            table.play(c_t[np.newaxis])
         sums = table.tallies[0]._asdict()
         json.dumps({key: value for key, value in sums.items() if value == value}, allow_nan=False)  # nan is null
         if name == "ftl" and lmdp.n < 100:
@@ -164,7 +164,7 @@ def unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run that was stopped in its midst; nothing here waits for a disk."""
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
-    def watch(table: game.Table, _: int | None) -> None:
+    def watch(table: game.Game, _: int | None) -> None:
         if table.t == SAVED:
             raise KeyboardInterrupt
 
@@ -184,7 +184,7 @@ class TestCheckpoints:
     def test_every_array(self, unfinished: Path, tmp_path: Path) -> None:
         """All forgeries of what belongs to the folder, and every fifth of the others: test_every_array has the rest."""
         saved = saved_in(unfinished)
-        assert {"t", "parts", "hash", "tallies", "seat1.walkers"} <= set(saved)
+        assert {"t", "parts", "hash", "tallies", "player1.walkers"} <= set(saved)
         counted, path = Count(), tmp_path / "forged"
 
         def go_on() -> None:
@@ -207,7 +207,7 @@ class TestCheckpoints:
     def test_on_the_command_line(self, unfinished: Path, run: Run) -> None:
         """The walkers once pointed outside of the model, and the interpreter was aborted."""
         saved = saved_in(unfinished)
-        Folder(unfinished).write_checkpoint(saved | {"seat0.walkers": np.full(3, 10**9)})
+        Folder(unfinished).write_checkpoint(saved | {"player0.walkers": np.full(3, 10**9)})
         command = Folder(unfinished).spec().command(unfinished).split()[1:]
         result = run(*command)
         assert (result.exit_code, result.stdout) == (2, "")
@@ -228,7 +228,7 @@ class TestCheckpoints:
         with pytest.raises(
             SpecError,
             match=rf'is damaged \(.*the array "{missing.split(".")[-1]}" is missing\)'
-            if "seat" in missing
+            if "player" in missing
             else rf'the array "{missing}" is missing',
         ):
             runs.resume(unfinished)
@@ -252,8 +252,8 @@ class TestAccidents:
     @pytest.mark.parametrize(
         "change",
         [
-            lambda arrays: arrays | {"seat0.state.lead.v": arrays["seat0.state.lead.v"] + 1.0},
-            lambda arrays: arrays | {"seat0.law": arrays["seat1.law"], "seat1.law": arrays["seat0.law"]},
+            lambda arrays: arrays | {"player0.state.lead.v": arrays["player0.state.lead.v"] + 1.0},
+            lambda arrays: arrays | {"player0.law": arrays["player1.law"], "player1.law": arrays["player0.law"]},
             lambda arrays: arrays | {"tallies": arrays["tallies"] * 2.0},
             lambda arrays: arrays | {"checksum": arrays["checksum"][:-1]},
             lambda arrays: {name: array for name, array in arrays.items() if name != "checksum"},

@@ -1,4 +1,4 @@
-"""The game: exact accounting against dense algebra, the identities of the theory, books that can be written down."""
+"""The game: exact accounting against dense algebra, the identities of the theory, accounts that can be written down."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from lsmdp import (
 )
 from lsmdp._core import sparse, sparse_play, sparse_steps
 from lsmdp.game import (
+    Game,
     Round,
     Run,
-    Table,
     Tally,
-    can_idealise,
     is_mark,
     play,
     rounds,
@@ -53,6 +52,11 @@ EVERYONE: list[Learner] = [
     Passive(),
     BeTheLeader(),
 ]
+
+
+def played_alone(game: Game, c_t: np.ndarray) -> list[Round]:
+    """A round as a block of one."""
+    return [row for records in game.play(c_t[np.newaxis]) for row in records.rows()]
 
 
 def uniform(T: int, n: int, seed: int = 0) -> np.ndarray:
@@ -139,10 +143,10 @@ def test_sampled_trajectories_agree_with_the_exact_law() -> None:
     for tally in run.learners.values():
         assert tally.sampled_loss == pytest.approx(tally.loss, abs=5 * 30 * 0.5 / np.sqrt(10_000))
         assert tally.sampled_loss != tally.loss
-    law = np.bincount(run.table.seats[0].walkers, minlength=5) / 10_000
-    np.testing.assert_allclose(law, run.table.seats[0].law, rtol=0, atol=5 * 0.5 / 100)
+    law = np.bincount(run.game.players[0].accounts.walkers, minlength=5) / 10_000
+    np.testing.assert_allclose(law, run.game.players[0].law, rtol=0, atol=5 * 0.5 / 100)
     again = play(lmdp, [FollowTheLeader(), Passive()], costs, start=3, sample=10_000, seed=1)
-    np.testing.assert_array_equal(again.table.seats[0].walkers, run.table.seats[0].walkers)
+    np.testing.assert_array_equal(again.game.players[0].accounts.walkers, run.game.players[0].accounts.walkers)
 
 
 def stored(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -154,22 +158,22 @@ def stored(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("stop", [0, 1, 17, 33])
-def test_a_table_written_down_plays_on_to_the_same_bits(stop: int) -> None:
+def test_a_game_written_down_plays_on_to_the_same_bits(stop: int) -> None:
     lmdp, costs = small(), uniform(40, 5)
 
-    def fresh() -> Table:
-        return Table.lay(lmdp, EVERYONE, start=1, sample=20, seed=5)
+    def fresh() -> Game:
+        return Game.begin(lmdp, EVERYONE, start=1, sample=20, seed=5)
 
     whole = fresh()
-    rows = [whole.play(c_t) for c_t in costs]
+    rows = [played_alone(whole, c_t) for c_t in costs]
     first = fresh()
-    for c_t in costs[:stop]:
-        first.play(c_t)
+    if stop:
+        first.play(costs[:stop])
     second = fresh()
     second.restore(stored(first.to_arrays()))
-    later = [second.play(c_t) for c_t in costs[stop:]]
-    forget = [[row._replace(seconds=0.0) for row in table] for table in rows[stop:]]
-    assert repr([[row._replace(seconds=0.0) for row in table] for table in later]) == repr(forget)  # nan too
+    later = [played_alone(second, c_t) for c_t in costs[stop:]]
+    forget = [[row._replace(seconds=0.0) for row in one] for one in rows[stop:]]
+    assert repr([[row._replace(seconds=0.0) for row in one] for one in later]) == repr(forget)  # nan too
     for name, array in whole.to_arrays().items():
         other = second.to_arrays()[name]
         if "tallies" in name:  # the last column is seconds
@@ -181,28 +185,26 @@ def test_marks_are_kept_along_the_way() -> None:
     assert [t for t in range(1, 501) if is_mark(t)] == [1, 2, 5, 10, 20, 50, 100, 200, 500]
     costs = uniform(23, 5)
     run = play(small(), FollowTheLeader(), costs)
-    assert [mark[0] for mark in run.table.marks] == [1, 2, 5, 10, 20]
-    np.testing.assert_allclose(run.table.marks[3][1], costs[:10].mean(axis=0), rtol=1e-14)
+    assert [mark[0] for mark in run.game.marks] == [1, 2, 5, 10, 20]
+    np.testing.assert_allclose(run.game.marks[3][1], costs[:10].mean(axis=0), rtol=1e-14)
     ten = play(small(), FollowTheLeader(), costs[:10]).learners["ftl"]
-    assert run.table.marks[3][2][0]._replace(seconds=0.0, sampled_loss=0.0) == ten._replace(
+    assert run.game.marks[3][2][0]._replace(seconds=0.0, sampled_loss=0.0) == ten._replace(
         seconds=0.0, sampled_loss=0.0
     )
 
 
 def test_memory_does_not_grow_with_the_rounds() -> None:
     lmdp = small()
-    table = Table.lay(lmdp, [FollowTheLeader(), TrackTheLeader()])
+    game = Game.begin(lmdp, [FollowTheLeader(), TrackTheLeader()])
 
     def size() -> int:
-        return sum(array.nbytes for name, array in table.to_arrays().items() if not name.startswith("marks"))
+        return sum(array.nbytes for name, array in game.to_arrays().items() if not name.startswith("marks"))
 
-    for c_t in uniform(10, 5):
-        table.play(c_t)
+    game.play(uniform(10, 5))
     before = size()
-    for c_t in uniform(300, 5):
-        table.play(c_t)
+    game.play(uniform(300, 5))
     assert size() == before
-    assert len(table.marks) == 8  # 1, 2, 5, ..., 200
+    assert len(game.marks) == 8  # 1, 2, 5, ..., 200
 
 
 def test_rounds_is_lazy() -> None:
@@ -226,37 +228,37 @@ def test_tracking_reads_P_twice_to_learn_and_four_times_in_all(monkeypatch: pyte
         compiled = getattr(module, f"_{name}")
 
         def call(*arguments: object) -> object:
-            known = name == "first" and np.size(arguments[9]) > 0  # s = P w of the books serves the learner
+            known = name == "first" and np.size(arguments[9]) > 0  # s = P w of the accounts serves the learner
             reads[name] += not known
             return compiled(*arguments)
 
         monkeypatch.setattr(module, f"_{name}", call)
 
     lmdp, learner = grid(20, 20), TrackTheLeader()
-    assert can_idealise(lmdp)
-    table = Table.lay(lmdp, [learner])
+    assert lmdp.law_is_cheap
+    game = Game.begin(lmdp, [learner])
     for module, names in loops.items():
         for name in names:
             counted(module, name)
     learner.observe(lmdp, learner.init(lmdp), np.ones(400))
     assert sum(reads.values()) == 2
     reads.update(dict.fromkeys(reads, 0))
-    table.play(np.random.default_rng(0).uniform(0, 1, 400))
+    game.play(uniform(1, 400))
     assert sum(reads.values()) == 6
     reads.update(dict.fromkeys(reads, 0))
-    rows = table.play(np.random.default_rng(1).uniform(0, 1, 400))
-    assert np.isfinite(rows[0].ideal_loss)  # all the accounting is on
-    assert sum(reads.values()) == 4  # learner and books share what they know of the policy played
+    (records,) = game.play(uniform(1, 400, 1))
+    assert np.isfinite(records.ideal_loss[0])  # all the accounting is on
+    assert sum(reads.values()) == 4  # learner and accounts share what they know of the policy played
 
 
 def test_the_idealised_loss_is_left_out_where_it_would_cost_too_much() -> None:
     lmdp = random_graph(30_000, 3)
-    assert not can_idealise(lmdp)
+    assert not lmdp.law_is_cheap
     row = next(rounds(lmdp, TrackTheLeader(), uniform(1, lmdp.n)))
     assert np.isnan(row.ideal_loss)
     assert np.isfinite(row.loss)
-    assert can_idealise(grid(200, 200))  # reversible: the law of any policy is known in closed form
-    assert can_idealise(clusters(2, 20, 1e-3))
+    assert grid(200, 200).law_is_cheap  # reversible: the law of any policy is known in closed form
+    assert clusters(2, 20, 1e-3).law_is_cheap
 
 
 def test_starts() -> None:
@@ -284,19 +286,19 @@ def test_starts_where_labels_are_numbers() -> None:
 
 def test_the_table_is_checked() -> None:
     with pytest.raises(SpecError, match="'ftl' was named twice"):
-        Table.lay(small(), [FollowTheLeader(), FollowTheLeader()])
+        Game.begin(small(), [FollowTheLeader(), FollowTheLeader()])
     with pytest.raises(AssumptionError, match="not irreducible"):
         play(LMDP([[1.0, 0.0], [0.5, 0.5]]), Passive(), uniform(3, 2))
 
 
-def test_a_cost_that_cannot_be_used_leaves_the_table_as_it_was() -> None:
-    table = Table.lay(small(), [FollowTheLeader(), Passive()])
-    table.play(np.full(5, 0.5))
-    before = table.to_arrays()
+def test_a_cost_that_cannot_be_used_leaves_the_game_as_it_was() -> None:
+    game = Game.begin(small(), [FollowTheLeader(), Passive()])
+    game.play(np.full((1, 5), 0.5))
+    before = game.to_arrays()
     for bad, message in ((np.ones(4), "has 4 values, but the model has 5 states"), (np.full(5, np.nan), "is nan")):
         with pytest.raises(CostError, match=message):
-            table.play(bad)
-    for name, array in table.to_arrays().items():
+            game.play(bad[np.newaxis])
+    for name, array in game.to_arrays().items():
         np.testing.assert_array_equal(array, before[name], err_msg=name)
     with pytest.raises(CostError, match="has 4 values"):
         list(rounds(small(), Passive(), [np.ones(4)]))

@@ -243,7 +243,7 @@ def test_every_function_of_a_cost_takes_names(series: Any) -> None:
     assert convex.average_cost_of(ROADS, measure, c) == convex.average_cost_of(ROADS, measure, TOLLS)
     assert convex.dual_value(ROADS, v, c) == convex.dual_value(ROADS, TOLLS + 1.0, TOLLS)
     run = lsmdp.play(ROADS, lsmdp.Passive(), [TOLLS], start=p)
-    np.testing.assert_array_equal(run.table.start, as_distribution(law, 4))
+    np.testing.assert_array_equal(run.game.start, as_distribution(law, 4))
 
 
 LEARNERS = [
@@ -257,7 +257,7 @@ LEARNERS = [
 
 class TestRounds:
     COSTS = np.random.default_rng(5).random((7, 4))
-    LARGE = lsmdp.random_graph(300, 3)  # not played in stretches by all
+    LARGE = lsmdp.random_graph(300, 3)  # not played in blocks by all
 
     def rounds_by_name(self) -> dict[str, Any]:
         def each(make: Any) -> list[Any]:

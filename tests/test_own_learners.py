@@ -14,20 +14,20 @@ import pytest
 import lsmdp
 from lsmdp.checks import CheckError, check_learner
 from lsmdp.follow.loop import Loop
-from lsmdp.game import Table
+from lsmdp.game import Game
 from lsmdp.learners import (
     NAMES,
     BeTheLeader,
-    Player,
+    CompleteLearner,
+    Played,
     Report,
-    Stretch,
     learner_by_name,
     pack,
     unpack,
 )
 
 SMALL = lsmdp.ring(5)
-LARGE = lsmdp.ring(300)  # too large for compiled stretches
+LARGE = lsmdp.ring(300)  # too large for many rounds in one call
 
 
 def costs_for(lmdp: lsmdp.LMDP, rounds: int = 9) -> np.ndarray:
@@ -51,9 +51,9 @@ class Three:
 # three methods are enough
 
 
-def test_the_large_model_is_not_played_in_stretches() -> None:
-    assert SMALL.square is not None
-    assert LARGE.square is None
+def test_the_large_model_is_played_round_by_round() -> None:
+    assert SMALL.moves.at_once
+    assert not LARGE.moves.at_once
 
 
 @pytest.mark.parametrize("lmdp", [SMALL, LARGE], ids=["small", "large"])
@@ -223,7 +223,7 @@ def test_play_asks_for_no_file() -> None:
     with pytest.raises(CheckError, match=r"the state of \"Closed\" cannot be saved: its field \"seen\" is no array"):
         check_learner(Closed())
     with pytest.raises(lsmdp.SpecError, match='state of "Closed" cannot be saved'):
-        Table.lay(SMALL, Closed()).to_arrays()
+        Game.begin(SMALL, Closed()).to_arrays()
 
 
 def test_a_state_of_another_kind_is_not_saved(tmp_path: Path) -> None:
@@ -295,18 +295,18 @@ class Undefined(Three):
 
 
 class NotAMethod(Three):
-    observe_all = 5
+    observe_block = 5
 
 
-class NoStretch(Three):
-    def observe_all(self, lmdp: lsmdp.LMDP, state: Any, costs: np.ndarray) -> Any:
+class NoBlock(Three):
+    def observe_block(self, lmdp: lsmdp.LMDP, state: Any, costs: np.ndarray, policy: lsmdp.Policy) -> Any:
         return state
 
 
-class ShortStretch(Three):
-    def observe_all(self, lmdp: lsmdp.LMDP, state: Any, costs: np.ndarray) -> Any:
+class ShortBlock(Three):
+    def observe_block(self, lmdp: lsmdp.LMDP, state: Any, costs: np.ndarray, policy: lsmdp.Policy) -> Any:
         rounds = len(costs)
-        return Stretch(np.zeros((rounds, lmdp.n)), *(np.zeros(rounds) for _ in range(3)), state)
+        return Played(np.zeros((rounds, lmdp.n)), *(np.zeros(rounds) for _ in range(3)), state)
 
 
 class Foreseeing(Three):
@@ -342,9 +342,9 @@ WRONG: list[tuple[Any, str]] = [
     (Solving(), r'policy of "Solving" returned a Solution, not a policy\. Let it .* the \.policy of a solution'),
     (Nothing(), r'policy of "Nothing" returned None, not a policy'),
     (Undefined(), r"the value function\[0\] is nan"),
-    (NotAMethod(), r'the learner "NotAMethod" has an int where observe_all\(lmdp, state, costs\) should be'),
-    (NoStretch(), r'observe_all of "NoStretch" returned a ndarray, not a lsmdp\.learners\.Stretch'),
-    (ShortStretch(), r'observe_all of "ShortStretch" did not return \d+ x \d finite values'),
+    (NotAMethod(), r'the learner "NotAMethod" has an int where observe_block\(lmdp, state, costs, policy\) should be'),
+    (NoBlock(), r'observe_block of "NoBlock" returned a ndarray, not a lsmdp\.learners\.Played'),
+    (ShortBlock(), r'observe_block of "ShortBlock" did not return \d+ x \d finite values'),
     (Foreseeing(), r'"Foreseeing" has a foresee, so it would be shown the cost .* does not declare that\. Say clairv'),
     (Denying(), r'"Denying" has a foresee, .* but it does not declare that'),
     (Boasting(), r'"Boasting" declares itself clairvoyant, but has no foresee'),
@@ -376,7 +376,7 @@ def test_no_other_way_in_takes_it(learner: Any, tmp_path: Path) -> None:
 
 
 def test_nobody_and_the_same_one_twice() -> None:
-    with pytest.raises(lsmdp.SpecError, match="there is no learner at the table"):
+    with pytest.raises(lsmdp.SpecError, match="there is no learner in the game"):
         lsmdp.play(SMALL, [], costs_for(SMALL))
     with pytest.raises(lsmdp.SpecError, match=r"'Three' was named twice\. Give each a name of its own"):
         lsmdp.play(SMALL, [Three(), Three()], costs_for(SMALL))
@@ -406,21 +406,48 @@ def test_a_breakdown_in_its_own_code_is_told_with_its_cause() -> None:
         check_learner(Broken())
 
 
-def test_a_stretch_that_peeks_is_found() -> None:
-    """``observe_all`` is shown many costs at once; what it says it played may not depend on them too early."""
+def test_a_block_that_peeks_is_found() -> None:
+    """``observe_block`` is shown many costs at once; what it says it played may not depend on them too early."""
 
+    @dataclass
     class Early(Three):
-        def observe_all(self, lmdp: lsmdp.LMDP, state: Any, costs: np.ndarray) -> Stretch:
-            values = np.vstack([costs[0], state + np.cumsum(costs, axis=0)])
-            nothing = np.full(len(costs), np.nan)
-            return Stretch(values, nothing, nothing, np.zeros(len(costs), np.int64), state + costs.sum(axis=0))
+        at: int
 
-    with pytest.raises(CheckError, match=r"plays otherwise round by round than in one go: in round 3 its loss"):
-        check_learner(Early())
+        def observe_block(self, lmdp: lsmdp.LMDP, state: Any, costs: np.ndarray, policy: lsmdp.Policy) -> Played:
+            values = np.cumsum(np.vstack([state, costs]), axis=0)
+            state, nothing = values[-1].copy(), np.full(len(costs), np.nan)
+            if -len(costs) <= self.at < len(costs):
+                values[self.at] += costs[self.at]
+            return Played(values, nothing, nothing, np.zeros(len(costs), np.int64), state)
+
+    with pytest.raises(CheckError, match=r'"Early" returned another v for the first of these rounds than that of pol'):
+        check_learner(Early(0))
+    with pytest.raises(CheckError, match=r"otherwise round by round than in one go: in round 3 its policy_change"):
+        check_learner(Early(3))
+    with pytest.raises(CheckError, match=r'"Early" returned another v for the round after them than that of policy'):
+        check_learner(Early(-1))
+    check_learner(Early(10**6))
+
+
+def test_the_names_of_before_are_still_understood() -> None:
+    """``observe_all(lmdp, state, costs)`` returns a ``Stretch``; a warning says what to call them now."""
+    with pytest.warns(DeprecationWarning, match="Stretch is called Played now"):
+        from lsmdp.learners import Stretch
+
+    class Old(Three):
+        def observe_all(self, lmdp: lsmdp.LMDP, state: Any, costs: np.ndarray) -> Any:
+            values, nothing = np.cumsum(np.vstack([state, costs]), axis=0), np.full(len(costs), np.nan)
+            return Stretch(values, nothing, nothing, np.zeros(len(costs), np.int64), values[-1])
+
+    with pytest.warns(
+        DeprecationWarning, match=r'"Old" has an observe_all\(lmdp, state, costs\)\. It is called observe_bl'
+    ):
+        old = lsmdp.play(SMALL, Old(), costs_for(SMALL)).learners["Old"]
+    assert old.loss == lsmdp.play(SMALL, Three(), costs_for(SMALL)).learners["Three"].loss
 
 
 def test_what_a_subclass_changes_is_what_is_played() -> None:
-    """Stretches come from the class above, which knows nothing of a policy or a report below it."""
+    """Blocks come from the class above, which knows nothing of a policy or a report below it."""
 
     class Bold(lsmdp.FollowTheLeader):
         def policy(self, lmdp: lsmdp.LMDP, state: Any) -> lsmdp.Policy:
@@ -491,7 +518,7 @@ def test_a_blind_learner_is_never_shown_the_cost_of_its_round() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_of_our_own_learners_only_btl_sees_it(name: str) -> None:
-    assert Player.of(learner_by_name(name)).clairvoyant is (name == "btl")
+    assert CompleteLearner.of(learner_by_name(name)).clairvoyant is (name == "btl")
 
 
 def test_nobody_who_sees_it_closes_a_loop_or_is_certified() -> None:

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from lsmdp import costs as costs_module
-from lsmdp import game, runs
+from lsmdp import forms, game, runs
 from lsmdp.errors import ConvergenceError, CostError, SpecError
 from lsmdp.learners import FollowTheLeader, Passive, TrackTheLeader
 from lsmdp.regret import regret
@@ -82,7 +82,7 @@ def assert_same_bits(one: Path, other: Path) -> None:
 
 
 def stopping_after(t: int, stop: Callable[[], None]) -> session.Watch:
-    def watch(table: game.Table, _: int | None) -> None:
+    def watch(table: game.Game, _: int | None) -> None:
         if table.t == t:
             stop()
 
@@ -299,12 +299,12 @@ class TestCrashes:
         self, eager: None, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A checkpoint that forgets the law of the state is found out."""
-        restore = game.Seat.restore
+        restore = game.Player.restore
 
-        def forgetful(seat: game.Seat, arrays: Any, past: Any) -> None:
-            restore(seat, {**arrays, "law": np.full_like(arrays["law"], 1.0 / arrays["law"].size)}, past)
+        def forgetful(player: game.Player, arrays: Any, past: Any) -> None:
+            restore(player, {**arrays, "law": np.full_like(arrays["law"], 1.0 / arrays["law"].size)}, past)
 
-        monkeypatch.setattr(game.Seat, "restore", forgetful)
+        monkeypatch.setattr(game.Player, "restore", forgetful)
         interrupted(tmp_path / "run")
         runs.resume(tmp_path / "run")
         with pytest.raises(AssertionError):
@@ -397,15 +397,15 @@ class TestStops:
     def test_ctrl_c_waits_for_the_end_of_the_round(
         self, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        observe = FollowTheLeader.observe
+        observe = FollowTheLeader.observe_block
 
-        def pressing(learner: FollowTheLeader, lmdp: Any, state: Any, c_t: Any) -> Any:
+        def pressing(learner: FollowTheLeader, lmdp: Any, state: Any, *given: Any) -> Any:
             if state.t == 3:
                 ctrl_c()
-            return observe(learner, lmdp, state, c_t)
+            return observe(learner, lmdp, state, *given)
 
         with monkeypatch.context() as patch:
-            patch.setattr(FollowTheLeader, "observe", pressing)
+            patch.setattr(FollowTheLeader, "observe_block", pressing)
             with pytest.raises(KeyboardInterrupt):
                 runs.start(SMALL, tmp_path / "run")
         assert runs.load(tmp_path / "run").rounds == 4
@@ -415,16 +415,16 @@ class TestStops:
     def test_a_second_ctrl_c_does_not_wait(
         self, eager: None, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        observe = TrackTheLeader.observe
+        observe = TrackTheLeader.observe_block
 
-        def pressing(learner: TrackTheLeader, lmdp: Any, state: Any, c_t: Any) -> Any:
+        def pressing(learner: TrackTheLeader, lmdp: Any, state: Any, *given: Any) -> Any:
             if state.t == 3:
                 ctrl_c()
                 ctrl_c()
-            return observe(learner, lmdp, state, c_t)
+            return observe(learner, lmdp, state, *given)
 
         with monkeypatch.context() as patch:
-            patch.setattr(TrackTheLeader, "observe", pressing)
+            patch.setattr(TrackTheLeader, "observe_block", pressing)
             with pytest.raises(KeyboardInterrupt):
                 runs.start(SMALL, tmp_path / "run", every=0.0)
         assert runs.load(tmp_path / "run").rounds == 3  # the round in progress is lost
@@ -441,15 +441,15 @@ class TestStops:
     def test_a_failing_learner_leaves_the_round_before(
         self, eager: None, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        observe = TrackTheLeader.observe
+        observe = TrackTheLeader.observe_block
 
-        def failing(learner: TrackTheLeader, lmdp: Any, state: Any, c_t: Any) -> Any:
+        def failing(learner: TrackTheLeader, lmdp: Any, state: Any, *given: Any) -> Any:
             if state.t == 4:
                 raise ConvergenceError("no certificate")
-            return observe(learner, lmdp, state, c_t)
+            return observe(learner, lmdp, state, *given)
 
         with monkeypatch.context() as patch:
-            patch.setattr(TrackTheLeader, "observe", failing)
+            patch.setattr(TrackTheLeader, "observe_block", failing)
             with pytest.raises(ConvergenceError) as failure:
                 runs.start(SMALL, tmp_path / "run", every=0.0)
         assert "Rounds 1 to 4 are kept" in failure.value.__notes__[0]
@@ -684,7 +684,7 @@ class TestDamage:
         with pytest.raises(SpecError, match=r'checkpoint\.npz" is damaged \(the array "tallies" is missing\)'):
             runs.resume(path)
 
-    @pytest.mark.parametrize("version", [None, 0, 2])
+    @pytest.mark.parametrize("version", [None, 0, 1, 3])
     def test_a_checkpoint_of_another_format(self, path: Path, version: int | None) -> None:
         with np.load(path / "checkpoint.npz") as stored:
             arrays: dict[str, Any] = {name: stored[name] for name in stored.files if name != "version"}
@@ -692,8 +692,26 @@ class TestDamage:
             arrays["version"] = np.asarray(version)
         np.savez(path / "checkpoint.npz", **arrays)
         for use in (runs.resume, runs.load, lambda path: runs.progress_of(Folder(path))):
-            with pytest.raises(SpecError, match=r'checkpoint\.npz" is of another format .*this lsmdp reads version 1'):
+            with pytest.raises(SpecError, match=r'checkpoint\.npz" is of another format .*this lsmdp reads version 2'):
                 use(path)
+
+    def test_a_finished_run_of_version_1_can_be_read(self, whole: Path, tmp_path: Path) -> None:
+        """It had other names for the players, and the states of leaders were laid out in another way."""
+        shutil.copytree(whole, tmp_path / "run")
+        with np.load(tmp_path / "run" / "checkpoint.npz") as stored:
+            now: dict[str, Any] = {name: stored[name] for name in stored.files if name not in ("version", "checksum")}
+        then = {name.replace("player", "seat").replace("state.lead.", "state."): array for name, array in now.items()}
+        checksum = np.frombuffer(forms.digest(then), dtype=np.uint8)
+        np.savez(tmp_path / "run" / "checkpoint.npz", **then, version=np.asarray(1), checksum=checksum)
+        read, known = runs.load(tmp_path / "run"), runs.load(whole)
+        assert read.learners == known.learners
+        assert read.regret(bracket=True).to_dict() == known.regret(bracket=True).to_dict()
+        np.testing.assert_array_equal(read.game.players[1].law, known.game.players[1].law)
+        assert read.game.players[0].state is None  # nothing goes on from it
+        runs.resume(tmp_path / "run")  # where there is nothing left to do
+        (tmp_path / "run" / "summary.json").unlink()
+        runs.resume(tmp_path / "run")
+        assert (tmp_path / "run" / "summary.json").read_bytes() == (whole / "summary.json").read_bytes()
 
     def test_pickles_are_not_read(self, path: Path) -> None:
         np.savez(path / "checkpoint.npz", t=np.array([print], dtype=object), allow_pickle=True)

@@ -1,4 +1,4 @@
-"""Small games in compiled stretches: the passes against sparse.py, certificates, the same bits wherever cut."""
+"""Small games, many rounds in one call: the passes against sparse.py, certificates, the same bits wherever cut."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ from lsmdp._core import (
 from lsmdp._core.full_laws import LAW_GOAL, Equilibrium
 from lsmdp.arrays import EPS
 from lsmdp.game import (
-    Table,
+    Game,
+    Records,
+    Round,
     Tally,
+    in_blocks,
     is_mark,
     next_mark,
     play,
-    stretches,
 )
-from lsmdp.game.player import Block, Round
 from lsmdp.learners import (
     BeTheLeader,
     DiscountedLeader,
@@ -222,7 +223,7 @@ def test_what_a_certificate_has_summed_up_leaves_the_books_as_they_are(temperatu
     """The same bits, whether the books are told s = P w or sum it up; and they do go by what they are told."""
     lmdp, learner, costs = dense(21, temperature=temperature), FollowTheLeader(), uniform(50, 21)
     assert lmdp.square is not None
-    found = learner.observe_all(lmdp, learner.init(lmdp), costs)
+    found = learner.observe_block(lmdp, learner.init(lmdp), costs)
     assert len(found.sums) == 51
     first = np.eye(21)[0], Equilibrium.first(lmdp.square)
     bill = lmdp.square, temperature, 1, found.values, costs, *first
@@ -378,6 +379,11 @@ def without_time(rows: list[Round]) -> str:
     return repr([row._replace(seconds=0.0) for row in rows])  # nan is equal to nan in a repr
 
 
+def in_order(played: list[list[Records]]) -> list[Round]:
+    """The rows of some blocks, round after round."""
+    return [row for block in played for rows in zip(*(each.rows() for each in block), strict=True) for row in rows]
+
+
 def cut_at_random(costs: np.ndarray, seed: int) -> Iterator[np.ndarray]:
     rng = np.random.default_rng(seed)
     while len(costs):
@@ -388,14 +394,13 @@ def cut_at_random(costs: np.ndarray, seed: int) -> Iterator[np.ndarray]:
 
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("sample", [0, 5])
-def test_stretches_give_the_bits_of_single_rounds(lmdp: LMDP, sample: int, seed: int) -> None:
+def test_blocks_give_the_bits_of_single_rounds(lmdp: LMDP, sample: int, seed: int) -> None:
     """Rows, tallies, marks, the range of the costs and the whole checkpoint."""
     costs = uniform(130, lmdp.n, seed)
-    single = Table.lay(lmdp, EVERYONE, sample=sample, seed=4)
-    rows = [row for c_t in costs for row in single.play(c_t)]
-    whole = Table.lay(lmdp, EVERYONE, sample=sample, seed=4)
-    blocks = [blocks for part in cut_at_random(costs, seed) for blocks in whole.play_all(part)]
-    cut = [row for one in blocks for rows in zip(*(block.rows() for block in one), strict=True) for row in rows]
+    single = Game.begin(lmdp, EVERYONE, sample=sample, seed=4)
+    rows = in_order([single.play(c_t[np.newaxis]) for c_t in costs])
+    whole = Game.begin(lmdp, EVERYONE, sample=sample, seed=4)
+    cut = in_order([whole.play(part) for part in cut_at_random(costs, seed)])
     assert without_time(cut) == without_time(rows)
     assert [mark[0] for mark in whole.marks] == [1, 2, 5, 10, 20, 50, 100]
     expected = single.to_arrays()
@@ -420,7 +425,7 @@ def test_observing_many_rounds_is_observing_each(lmdp: LMDP, learner: Learner) -
     values = [learner.policy(lmdp, state).v for state in states]
     done = 0
     for part in cut_at_random(costs, 6):
-        found = learner.observe_all(lmdp, states[done], part)  # type: ignore[attr-defined]
+        found = learner.observe_block(lmdp, states[done], part)  # type: ignore[attr-defined]
         np.testing.assert_array_equal(found.values, values[done : done + len(part) + 1])
         told = np.array([found.lo, found.hi, found.steps]).T
         np.testing.assert_array_equal(told, reports[done : done + len(part)])
@@ -447,33 +452,34 @@ def test_play_shows_the_same_rounds_however_the_costs_come() -> None:
         assert run.rounds == 3000
         shown[name] = without_time(rows)
     assert len(set(shown.values())) == 1
-    assert len(list(stretches(made, 24))) == 2  # that many numbers are drawn at a time
+    assert len(list(in_blocks(made, 24))) == 2  # that many numbers are drawn at a time
 
 
-def test_a_bad_cost_in_a_stretch_changes_nothing() -> None:
+def test_a_bad_cost_in_a_block_changes_nothing() -> None:
     lmdp = dense(5)
-    table = Table.lay(lmdp, [FollowTheLeader(), Passive()])
-    table.play_all(uniform(12, 5))
-    before, costs = table.to_arrays(), uniform(9, 5)
+    game = Game.begin(lmdp, [FollowTheLeader(), Passive()])
+    game.play(uniform(12, 5))
+    before, costs = game.to_arrays(), uniform(9, 5)
     costs[4, 2] = np.nan
     with pytest.raises(CostError, match=r"the cost\[2\] is nan"):
-        table.play_all(costs)
-    for name, array in table.to_arrays().items():
+        game.play(costs)
+    for name, array in game.to_arrays().items():
         np.testing.assert_array_equal(array, before[name], err_msg=name)
     with pytest.raises(CostError, match="has 4 values, but the model has 5 states"):
         play(lmdp, FollowTheLeader(), [np.ones(5), np.ones(4)])
 
 
 def test_tallies_add_up_the_same_in_blocks() -> None:
-    lmdp, rows = dense(4), []
-    play(lmdp, [Passive()], uniform(40, 4), watch=rows.extend)
-    play(lmdp, [FollowTheLeader()], uniform(40, 4), watch=rows.extend)
-    for some in (rows[:40], rows[40:]):
+    """A round at a time, in two blocks, and by plain sums of the rows."""
+    for records in Game.begin(dense(4), [Passive(), FollowTheLeader()]).play(uniform(40, 4)):
         one = Tally()
-        for row in some:
-            one = one.add(row)
-        assert repr(Tally().add_all(Block.of(some[:13])).add_all(Block.of(some[13:]))) == repr(one)
-        assert without_time(Block.of(some).rows()) == without_time(some)
+        for k in range(40):
+            one = one.add(records.part(k, k + 1))
+        assert repr(Tally().add(records.part(0, 13)).add(records.part(13, 40))) == repr(one)
+        assert one.loss == sum(row.loss for row in records.rows())
+        assert one.steps == sum(row.steps for row in records.rows())
+        halves = [records.part(0, 13), records.part(13, 40)]
+        assert repr(Records.joined(halves).rows()) == repr(records.rows())
 
 
 def test_what_is_too_hard_for_compiled_steps_is_solved_in_general(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -499,7 +505,7 @@ def test_steps_of_slow_chains_are_taken_in_double_precision(model: str, monkeypa
     lmdp = grid(7, 7) if model == "grid 7x7" else clusters(2, 15, 1e-6, degree=4)
     learner, solved, general = FollowTheLeader(), [], lead.solve
     monkeypatch.setattr(lead, "solve", lambda *given, **options: solved.append(given) or general(*given, **options))
-    found = learner.observe_all(lmdp, learner.init(lmdp), uniform(600, lmdp.n))
+    found = learner.observe_block(lmdp, learner.init(lmdp), uniform(600, lmdp.n))
     assert len(solved) <= 0.1 * 600
     assert found.steps[300:].mean() < 4
 
@@ -508,20 +514,20 @@ def test_costs_beyond_single_precision_are_no_garbage() -> None:
     """A gap of 1e-6 is below the rounding of such numbers, and that is what is said."""
     lmdp = dense(20)
     with pytest.raises(ConvergenceError, match="rounding in double precision makes up"):
-        FollowTheLeader().observe_all(lmdp, FollowTheLeader().init(lmdp), 1e39 * uniform(2, 20))
+        FollowTheLeader().observe_block(lmdp, FollowTheLeader().init(lmdp), 1e39 * uniform(2, 20))
 
 
-def test_a_subclass_that_observes_in_its_own_way_does_so_in_a_stretch_too() -> None:
+def test_a_subclass_that_observes_in_its_own_way_does_so_in_a_block_too() -> None:
     class Contrary(FollowTheLeader):
         def observe(self, lmdp: LMDP, state: Any, c_t: np.ndarray) -> Any:
             return super().observe(lmdp, state, 1.0 - c_t)
 
     lmdp, costs = dense(6), uniform(50, 6)
-    contrary = Table.lay(lmdp, [Contrary()])
-    contrary.play_all(costs)
-    straight = Table.lay(lmdp, [FollowTheLeader()])
-    straight.play_all(1.0 - costs)
-    np.testing.assert_array_equal(contrary.seats[0].state.lead.v, straight.seats[0].state.lead.v)
+    contrary = Game.begin(lmdp, [Contrary()])
+    contrary.play(costs)
+    straight = Game.begin(lmdp, [FollowTheLeader()])
+    straight.play(1.0 - costs)
+    np.testing.assert_array_equal(contrary.players[0].state.lead.v, straight.players[0].state.lead.v)
 
 
 def test_marks() -> None:
@@ -542,22 +548,22 @@ def test_which_models_are_small() -> None:
 def test_few_inversions() -> None:
     """After the first rounds one step a round is enough, and the inverse is kept."""
     lmdp, learner = dense(50), FollowTheLeader()
-    found = learner.observe_all(lmdp, learner.init(lmdp), uniform(2000, 50))
+    found = learner.observe_block(lmdp, learner.init(lmdp), uniform(2000, 50))
     assert found.steps[:10].max() <= 6
     assert found.steps[1000:].mean() < 1.5
-    later = learner.observe_all(lmdp, found.state, uniform(1, 50))
+    later = learner.observe_block(lmdp, found.state, uniform(1, 50))
     assert later.state.lead.inverse is found.state.lead.inverse
 
 
-def test_run_folders_hold_the_same_bits_in_stretches_and_round_by_round(
+def test_run_folders_hold_the_same_bits_in_blocks_and_round_by_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The table of rounds, the hash of the costs and the checkpoint; and the rounds are those of play."""
     spec = runs.Spec.of(kernel="random:20:4", costs="iid", learners=["ftl", "track", "passive"], rounds=1500)
-    for name, single in (("stretches", 0), ("mixed", 900), ("one by one", 10**9)):
+    for name, single in (("blocks", 0), ("mixed", 900), ("one by one", 10**9)):
         monkeypatch.setattr(session, "SINGLE", single)
         runs.start(spec, tmp_path / name)
-    whole = runs.Folder(tmp_path / "stretches")
+    whole = runs.Folder(tmp_path / "blocks")
     for name in ("mixed", "one by one"):
         other = runs.Folder(tmp_path / name)
         assert other.rounds().drop(["seconds"]).equals(whole.rounds().drop(["seconds"]))

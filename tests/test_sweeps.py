@@ -202,7 +202,7 @@ class TestRows:
         assert [row.t for row in of_ftl] == [1, 2, 5, 10, 20, 50, 60]
         assert [(row.t, row.loss, row.regret) for row in of_ftl[:-1]] == found["ftl"].along
         assert (of_ftl[-1].regret, of_ftl[-1].idealised_regret) == (found["ftl"].leader, found["ftl"].idealised)
-        t, c_bar, tallies = run.table.marks[4]
+        t, c_bar, tallies = run.game.marks[4]
         row = of_ftl[4]
         low, high = (t * bound for bound in solve(lmdp, c_bar).bounds)
         slack = 1e-9 * t  # both solves are certified to 1e-10 a round

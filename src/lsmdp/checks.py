@@ -3,7 +3,7 @@
 ``check_learner`` plays a learner on small models and raises a :class:`CheckError` with a sentence at the first rule
 that it breaks. Every learner of lsmdp passes it, and it is how a new one is tried:
 
-- it has ``init``, ``policy`` and ``observe``, and whatever else it has is of the right kind (learners/player.py);
+- it has ``init``, ``policy`` and ``observe``, and whatever else it has is of the right kind (learners/complete.py);
 - it is *blind*: the policy of a round does not depend on that round's cost (unless it declares itself clairvoyant);
 - its policies stay *within the support* of P and are finite;
 - it is *pure*: the same state gives the same policy, and ``observe`` changes neither its state nor its cost;
@@ -22,7 +22,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,9 +32,8 @@ from lsmdp.arrays import Floats
 from lsmdp.errors import LsmdpError
 from lsmdp.follow.loop import Loop
 from lsmdp.follow.memory import load, save
-from lsmdp.game import Run, Table, play
-from lsmdp.game.player import Round
-from lsmdp.learners import LearnerLike, Player, State
+from lsmdp.game import Game, Records, Round, Run, play
+from lsmdp.learners import CompleteLearner, LearnerLike, State
 from lsmdp.model import LMDP
 from lsmdp.theory import certify
 
@@ -49,7 +48,7 @@ class CheckError(LsmdpError):
 class Trial(NamedTuple):
     """A learner, a model, costs, and the state before each round and after the last."""
 
-    learner: Player
+    learner: CompleteLearner
     lmdp: LMDP
     costs: Floats
     states: list[State]
@@ -68,7 +67,7 @@ class Trial(NamedTuple):
 def check_learner(learner: LearnerLike, models: Sequence[LMDP] | None = None, *, seed: int = 0) -> None:
     """Raise a :class:`CheckError` unless the learner keeps the rules on these models, or on a few small ones."""
     try:
-        player = Player.of(learner)
+        player = CompleteLearner.of(learner)
     except LsmdpError as wrong:
         raise CheckError(str(wrong)) from None
     for lmdp in _models(seed) if models is None else models:
@@ -81,7 +80,7 @@ def check_learner(learner: LearnerLike, models: Sequence[LMDP] | None = None, *,
 
 
 @contextmanager
-def _told(learner: Player, lmdp: LMDP, doing: str) -> Iterator[None]:
+def _told(learner: CompleteLearner, lmdp: LMDP, doing: str) -> Iterator[None]:
     """Whatever goes wrong in here is told as a sentence about the learner."""
     try:
         yield
@@ -95,7 +94,7 @@ def _told(learner: Player, lmdp: LMDP, doing: str) -> Iterator[None]:
 
 
 def _models(seed: int) -> list[LMDP]:
-    """Small ones, which are played in compiled stretches, and one that is not small enough for that."""
+    """Small ones, of which many rounds are one call, and one that is not small enough for that."""
     rng = np.random.default_rng(seed)
     W = rng.uniform(0.1, 1.0, (6, 6)) * (rng.random((6, 6)) < 0.4) + np.eye(6) + np.roll(np.eye(6), 1, axis=1)
     one_way = 0.5 * np.eye(80) + 0.3 * np.roll(np.eye(80), 1, axis=1) + 0.2 * np.roll(np.eye(80), 7, axis=1)
@@ -107,7 +106,7 @@ def _models(seed: int) -> list[LMDP]:
     ]
 
 
-def _states(learner: Player, lmdp: LMDP, costs: Floats) -> Iterator[State]:
+def _states(learner: CompleteLearner, lmdp: LMDP, costs: Floats) -> Iterator[State]:
     state = learner.init(lmdp)
     yield state
     for c_t in costs:
@@ -165,25 +164,24 @@ def _check_blindness(trial: Trial) -> None:
 def _check_game(trial: Trial) -> None:
     """In one go, in blocks and round by round."""
     whole = _in_one_go(trial)[1]
-    table = Table.lay(trial.lmdp, trial.learner)
-    _require_same(trial, whole, chain.from_iterable(map(table.play, trial.costs)), "round by round")
-    table = Table.lay(trial.lmdp, trial.learner)
-    parts = [table.play_all(part) for part in (trial.costs[:MIDDLE], trial.costs[MIDDLE:])]
-    _require_same(trial, whole, _rows(chain.from_iterable(parts)), "in blocks")
+    for size, how in ((1, "round by round"), (MIDDLE, "in blocks")):
+        game = Game.begin(trial.lmdp, trial.learner)
+        parts = (game.play(trial.costs[first : first + size]) for first in range(0, ROUNDS, size))
+        _require_same(trial, whole, [row for part in parts for row in _rows(part)], how)
 
 
 def _check_checkpoint(trial: Trial) -> None:
     """Stopped in the middle, and resumed from what a run folder would keep."""
-    before, after = (Table.lay(trial.lmdp, trial.learner) for _ in range(2))
-    rows = _rows(before.play_all(trial.costs[:MIDDLE]))
+    before, after = (Game.begin(trial.lmdp, trial.learner) for _ in range(2))
+    rows = _rows(before.play(trial.costs[:MIDDLE]))
     buffer = io.BytesIO()
     np.savez(buffer, **before.to_arrays())
     buffer.seek(0)
     with np.load(buffer, allow_pickle=False) as stored:
         after.restore({name: stored[name] for name in stored.files})
-    rows += _rows(after.play_all(trial.costs[MIDDLE:]))
+    rows += _rows(after.play(trial.costs[MIDDLE:]))
     _require_same(trial, _in_one_go(trial)[1], rows, "after its state went through a file")
-    same = trial.bits(after.seats[0].state) == trial.bits(trial.states[-1])
+    same = trial.bits(after.players[0].state) == trial.bits(trial.states[-1])
     trial.require(same, "plays on differently after its state went through a file")
 
 
@@ -241,9 +239,10 @@ def _in_one_go(trial: Trial) -> tuple[Run, list[Round]]:
     return play(trial.lmdp, trial.learner, trial.costs, watch=rows.extend), rows
 
 
-def _rows(blocks: Any) -> list[Round]:
-    """The rounds of the only learner at a table."""
-    return [row for (block,) in blocks for row in block.rows()]
+def _rows(played: Sequence[Records]) -> list[Round]:
+    """The rounds of the only learner in a game."""
+    (records,) = played
+    return records.rows()
 
 
 def _require_same(trial: Trial, rows: list[Round], others: Any, how: str) -> None:

@@ -11,10 +11,10 @@ they are the ways on when real input is not ideal.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -32,6 +32,7 @@ from lsmdp.arrays import (
     require_row_sums,
     row_sums,
 )
+from lsmdp.cache import Cache, Derived
 from lsmdp.chain import largest_class as largest_class_of
 from lsmdp.chain import reversible_law, strong_classes
 from lsmdp.edge_costs import tilted
@@ -46,51 +47,15 @@ from lsmdp.labels import Names, name_state, with_labels
 if TYPE_CHECKING:
     from lsmdp._core.factor import Plan
     from lsmdp._core.full import Square
+    from lsmdp._core.moves import Sparse
 
 DENSE_LIMIT = 25_000_000  # entries of the largest P that teleport may fill in (200 MB)
 UNIT = EPS / 2  # unit roundoff: the relative error of one operation
 SPARSEST_GRID = 100  # cells per state beyond which whole positions are no longer read as a grid
-
-
-Kept = TypeVar("Kept")
-
-
-class Cache:
-    """What has been worked out about one model and is kept with it, by name: ``lmdp.cache``.
-
-    Everything in it can be made again from the model, bit for bit, so that ``clear()`` costs time and nothing else. It
-    is the only place where the library keeps something between two calls that the caller does not hold.
-    """
-
-    def __init__(self) -> None:
-        self._kept: dict[Hashable, Any] = {}
-
-    def get(self, name: Hashable, make: Callable[[], Kept]) -> Kept:
-        """What is kept under this name; it is made first where there is nothing yet."""
-        if name not in self._kept:
-            self._kept[name] = make()
-        found: Kept = self._kept[name]
-        return found
-
-    def clear(self) -> None:
-        """Let go of everything."""
-        self._kept.clear()
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(tuple(self._kept))
-
-    def __repr__(self) -> str:
-        return f"Cache({', '.join(map(str, self._kept))})"
-
-
-class Derived(Generic[Kept]):
-    """A property of a model that is worked out once, and kept in its cache under its own name."""
-
-    def __init__(self, make: Callable[[LMDP], Kept]) -> None:
-        self.make, self.name, self.__doc__ = make, make.__name__, make.__doc__
-
-    def __get__(self, lmdp: LMDP, owner: type[LMDP]) -> Kept:
-        return lmdp.cache.get(self.name, lambda: self.make(lmdp))
+# Beyond this many states, to find an order of elimination takes long where it turns out to be of no use.
+STATES_TO_ORDER = 20_000
+# Operations that the stationary law of a policy may take in each round of a game: about as many as the round itself.
+FLOPS_OF_A_CHEAP_LAW = 5e6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -289,6 +254,22 @@ class LMDP:
 
         fits = self.n <= STATES_WRITTEN_OUT and self.is_irreducible
         return written_out(self.P, self.reversible_law) if fits else None
+
+    @Derived
+    def moves(self) -> Sparse:
+        """P as policies and games ask it: one set of questions, whatever kind of matrix it is (moves.py)."""
+        from lsmdp._core.moves import Full, Sparse
+
+        given = self.P, self.temperature, self.rounding
+        return Sparse(*given) if self.square is None else Full(*given, self.square)
+
+    @Derived
+    def law_is_cheap(self) -> bool:
+        """Whether the stationary law of a policy takes about as long as a round of a game, so that each can have it."""
+        if self.moves.at_once or self.reversible_law is not None:
+            return True
+        plan = self.elimination_plan if self.n <= STATES_TO_ORDER else None
+        return plan is not None and plan.entries is not None and plan.flops <= FLOPS_OF_A_CHEAP_LAW
 
     def require_irreducible(self) -> None:
         """Raise an :class:`AssumptionError` that names what cannot be reached, unless P is irreducible."""

@@ -1,6 +1,8 @@
-"""A policy is a pair (P, v): the kernel Q_v need not be formed.
+"""A policy, in the form (P, v): the kernel Q_v need not be formed.
 
-Any value function v is a policy (eq:optQ). With temperature T and w = e^{-v/T},
+Whatever its form, a policy says what it does (``row``, ``sample``, ``push``, ``expect``, ``matrix``), what it costs
+(``kl``) and where it leads (``stationary``, ``transition_measure``). Here it is given by a value function v. Any v is a
+policy (eq:optQ). With temperature T and w = e^{-v/T},
 
     Q_v(y|x) = P(x,y) w(y) / (P w)(x),
     Q_v f = P(w f) / (P w),        p Q_v = w * (P^T (p / (P w))),
@@ -20,12 +22,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from lsmdp._core import sparse
 from lsmdp._core.factor import LEAST_PIVOT, eliminate
+from lsmdp._core.sparse import NORMAL, Flow
 from lsmdp.arrays import (
     CSR,
     Floats,
@@ -38,37 +39,36 @@ from lsmdp.arrays import (
 )
 from lsmdp.chain import long_run_law, time_by_paths
 from lsmdp.errors import AssumptionError, ConvergenceError
-from lsmdp.model import LMDP
+from lsmdp.model import LMDP, STATES_TO_ORDER
 
-REDUCED_STATES = 20_000  # ordering the elimination of more takes long where it is of no use
-REDUCED_FLOPS = 2e8
-LOST = 1e-322  # a move that floats have lost, or of which they keep few digits, is off by less, over the sum of its row
-SETTLED = 1e-14  # error of a law, in the l1 norm, that such moves may make
-KEPT = 4  # flows that are kept with a model
+# Operations up to which a stationary law is found by elimination, in a few tenths of a second.
+FLOPS_OF_A_LAW = 2e8
+# A move that floats have lost, or of which they keep few digits, is off by less than this over the sum of its row.
+LOST_MOVE = 1e-322
+# The error of a stationary law, in the l1 norm, that lost moves may make.
+ERROR_OF_A_LAW = 1e-14
+# How many flows of a solver wait for the policy that they belong to.
+FLOWS_KEPT = 4
 
-_flows: WeakKeyDictionary[LMDP, list[sparse.Flow]] = WeakKeyDictionary()
 
-
-def keep_flow(lmdp: LMDP, flow: sparse.Flow) -> None:
-    """What was computed of a v serves whoever needs it next: the leader's next round, and the books of this one."""
-    kept = _flows.setdefault(lmdp, [])
-    del kept[: len(kept) - KEPT + 1]
+def keep_flow(lmdp: LMDP, flow: Flow) -> None:
+    """Let the policy of this very v, and the next solve, have what a solver computed of it."""
+    kept: list[Flow] = lmdp.cache.get("flows", list)
+    del kept[: len(kept) - FLOWS_KEPT + 1]
     kept.append(flow)
 
 
-def kept_flow(lmdp: LMDP, v: Floats) -> sparse.Flow | None:
-    """The flow of this very array, if it is kept."""
-    for flow in reversed(_flows.get(lmdp, ())):  # most often the last
-        if flow.v is v:
-            return flow
-    return None
+def kept_flow(lmdp: LMDP, v: Floats) -> Flow | None:
+    """What a solver has kept of this very v, if anything."""
+    kept: list[Flow] = lmdp.cache.get("flows", list)
+    return next((flow for flow in reversed(kept) if flow.v is v), None)
 
 
-def flow_of(lmdp: LMDP, v: Floats) -> sparse.Flow:
+def flow_of(lmdp: LMDP, v: Floats) -> Flow:
     """The flow of v, kept or computed; the same bits either way."""
     flow = kept_flow(lmdp, v)
     if flow is None:
-        flow = sparse.flow(lmdp.P, v, lmdp.temperature)
+        flow = lmdp.moves.flow(v)
         keep_flow(lmdp, flow)
     return flow
 
@@ -82,6 +82,24 @@ class Policy:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "v", as_value(self.v, self.lmdp.names))
+
+    @classmethod
+    def with_flow(cls, lmdp: LMDP, flow: Flow) -> Policy:
+        """The policy of a v of which everything is known already, as a solver leaves it."""
+        policy = cls(lmdp, flow.v)
+        policy.__dict__["flow"] = flow  # where a cached property keeps what it has found
+        return policy
+
+    @cached_property
+    def flow(self) -> Flow:
+        """All that is known of v alone (sparse.py); found once, in one pass over P."""
+        return kept_flow(self.lmdp, self.v) or self.lmdp.moves.flow(self.v)
+
+    @property
+    def known_flow(self) -> Flow | None:
+        """The same where somebody has asked for it already, else None."""
+        found: Flow | None = self.__dict__.get("flow")
+        return found
 
     def row(self, x: int | str) -> tuple[Ints, Floats]:
         """The possible next states from x, and their probabilities; x is the number of a state, or its label."""
@@ -100,22 +118,19 @@ class Policy:
 
     def push(self, p: Any) -> Floats:
         """p Q, the law of the next state when the present one has law p."""
-        return sparse.push(self.lmdp.P, self.v, as_distribution(p, self.lmdp.names), self.lmdp.temperature)
+        return self.lmdp.moves.push(self.v, as_distribution(p, self.lmdp.names))
 
     def expect(self, f: Any) -> Floats:
         """Q f: for each state, the expectation of f after one step."""
-        return sparse.expect(self.lmdp.P, self.v, as_value(f, self.lmdp.names), self.lmdp.temperature)
+        return self.lmdp.moves.expect(self.v, as_value(f, self.lmdp.names))
 
     def kl(self) -> Floats:
         """KL(Q(.|x) || P(.|x)) for each state, in nats (multiply by the temperature for the control cost)."""
-        return sparse.control_cost(self.lmdp.P, self.v, self.lmdp.temperature)
+        return self.lmdp.moves.kl(self.v)
 
     def matrix(self) -> CSR:
         """Q as a CSR array. Entries below the smallest positive float are 0 in it."""
-        return freeze(like(self.lmdp.P, self._weights()))
-
-    def _weights(self) -> Floats:
-        return sparse.policy_weights(self.lmdp.P, self.v, self.lmdp.temperature)
+        return freeze(like(self.lmdp.P, self.lmdp.moves.weights(self.v)))
 
     @cached_property
     def _stationary(self) -> Floats:
@@ -129,7 +144,7 @@ class Policy:
             law = long_run_law(Q)
         except AssumptionError:
             raise _beyond() from None
-        if Q.data.min() < sparse.NORMAL and not self._is_settled(Q, int(law.argmax())):
+        if Q.data.min() < NORMAL and not self._is_settled(Q, int(law.argmax())):
             raise _beyond()
         return law
 
@@ -137,8 +152,8 @@ class Policy:
         """By state reduction in the order that the model keeps, where that is cheap and no move has underflowed."""
         if not self._is_reducible:
             return None
-        weights = self._weights()
-        if weights.min() < sparse.NORMAL:
+        weights = self.lmdp.moves.weights(self.v)
+        if weights.min() < NORMAL:
             return None
         try:
             factors = eliminate(self.lmdp.elimination_plan, weights)
@@ -148,7 +163,7 @@ class Policy:
 
     @property
     def _is_reducible(self) -> bool:
-        return self.lmdp.n <= REDUCED_STATES and self.lmdp.elimination_plan.flops <= REDUCED_FLOPS
+        return self.lmdp.n <= STATES_TO_ORDER and self.lmdp.elimination_plan.flops <= FLOPS_OF_A_LAW
 
     def _is_settled(self, Q: CSR, state: int) -> bool:
         """Whether the moves that floats have lost are too rare to matter for the law of Q, which lives in this state.
@@ -157,9 +172,9 @@ class Policy:
         off by at most 2 e max_x E_x[T], with T the time to the state, in the l1 norm: the visits to each state
         before T and after it, from x and from anywhere else, differ by no more (theory/dense.py).
         """
-        _, s = sparse.scaled_sums(self.lmdp.P, self.v, self.lmdp.temperature)
-        error = 2.0 * LOST / float(s.min()) * float(np.diff(Q.indptr).max())
-        if error * time_by_paths(Q, state) <= SETTLED:
+        _, s = self.lmdp.moves.scaled_sums(self.v)
+        error = 2.0 * LOST_MOVE / float(s.min()) * float(np.diff(Q.indptr).max())
+        if error * time_by_paths(Q, state) <= ERROR_OF_A_LAW:
             return True
         if not self._is_reducible:
             return False
@@ -169,7 +184,7 @@ class Policy:
             times = eliminate(self.lmdp.elimination_plan, Q.data, end).solve(np.ones(self.lmdp.n))
         except ConvergenceError:
             return False
-        return bool(error * times.max() <= SETTLED)
+        return bool(error * times.max() <= ERROR_OF_A_LAW)
 
     def _balanced(self, rho: Floats) -> Floats:
         """mu ~ rho w (P w), in logarithms: log mu = log rho + log s - (v + m)/T up to a constant.
@@ -178,7 +193,7 @@ class Policy:
         subtracted before the division by T, with what rounding has taken from each v + m: the difference is then off by
         a relative 3 eps, and mu(x) by some 745 eps where it is not below the smallest float, however large v/T is.
         """
-        m, s = sparse.scaled_sums(self.lmdp.P, self.v, self.lmdp.temperature)
+        m, s = self.lmdp.moves.scaled_sums(self.v)
         with np.errstate(over="ignore", invalid="ignore"):
             logs = np.log(rho) + np.log(s) - _from_least(self.v, m) / self.lmdp.temperature
             law = np.exp(logs - logs.max())

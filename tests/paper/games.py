@@ -21,7 +21,7 @@ from lsmdp.theory import (
     Trace,
     trace,
 )
-from lsmdp.theory.trace import Leader, SeatTrace, certified
+from lsmdp.theory.trace import Leader, PlayerTrace, certified
 
 Floats = npt.NDArray[np.float64]
 
@@ -141,8 +141,8 @@ class Case:
         return _record(self)
 
     @property
-    def seats(self) -> list[SeatTrace]:
-        return [self.record.ftl, *self.record.seats]
+    def players(self) -> list[PlayerTrace]:
+        return [self.record.ftl, *self.record.players]
 
 
 @cache
@@ -171,12 +171,12 @@ def checked(game: Trace, reading: str | None = None) -> Iterator[Certificate]:
         if one.standalone or (reading == "printed" and not one.printed):
             continue
         if one.per_learner:
-            seats = (seat for seat in (game.ftl, *game.seats) if one.concerns(seat))
-            yield from (one.check(game, seat, reading=reading) for seat in seats)
+            players = (player for player in (game.ftl, *game.players) if one.concerns(player))
+            yield from (one.check(game, player, reading=reading) for player in players)
         else:
             yield one.check(game, reading=reading)
 
 
-def certificate(label: str, game: Trace, seat: SeatTrace | None = None, reading: str | None = None) -> Certificate:
+def certificate(label: str, game: Trace, player: PlayerTrace | None = None, reading: str | None = None) -> Certificate:
     """One statement about the game; the corrected or new reading unless asked for another."""
-    return STATEMENTS[label].check(*((game,) if seat is None else (game, seat)), reading=reading)
+    return STATEMENTS[label].check(*((game,) if player is None else (game, player)), reading=reading)

@@ -158,7 +158,7 @@ class Straight:
     def error(self, game: Trace) -> float:
         """How far a number of the size 1 may be from the record's (see above)."""
         apart = 2.0 * self.Lambda * (self.gap + game.leader.gap + 8.0 * EPS * self.n) + game.noise
-        spans = max(float(seat.rows.span_v.max()) for seat in (game.ftl, *game.seats))
+        spans = max(float(player.rows.span_v.max()) for player in (game.ftl, *game.players))
         return float((2 * self.n + self.T + 4) * apart.max() * (1.0 + max(spans, max(map(span, self.v)))))
 
 

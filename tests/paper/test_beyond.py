@@ -115,11 +115,11 @@ def test_new_expconcave(case: Case) -> None:
 @given(case=cases)
 def test_new_approximate(case: Case) -> None:
     game, one = case.record, straight(case)
-    for seat, walk in zip(case.seats, walks(case), strict=True):
-        found = certificate("new:approximate", game, seat)
-        assert found.holds, seat.name
+    for player, walk in zip(case.players, walks(case), strict=True):
+        found = certificate("new:approximate", game, player)
+        assert found.holds, player.name
         close(found.left, excess_of(case, walk), sums(case))
-        L = game.met(seat).L
+        L = game.met(player).L
         assert max(sensitivity(Q, stationary(Q)) for Q in (*walk.Q, *one.Q)) <= L * (1.0 + one.error(game))
         errors = sum(span(v - best) for v, best in zip(walk.v, one.v, strict=False))
         C = game.constants.cost_range
@@ -131,15 +131,15 @@ def test_new_approximate(case: Case) -> None:
 @given(case=cases)
 def test_new_approximate_2(case: Case) -> None:
     game, one = case.record, straight(case)
-    for seat, walk in zip(case.seats, walks(case), strict=True):
-        found = certificate("new:approximate/2", game, seat)
-        assert found.holds, seat.name
+    for player, walk in zip(case.players, walks(case), strict=True):
+        found = certificate("new:approximate/2", game, player)
+        assert found.holds, player.name
         close(found.left, [span(v - best) for v, best in zip(walk.v, one.v, strict=False)], one.error(game))
         gaps = [
             span(c - np.log(one.P @ np.exp(v.min() - v)) + v.min() - v) for v, c in zip(walk.v, one.c, strict=False)
         ]
-        L = game.met(seat).L
-        if seat is not game.ftl:  # whose gap is a matter of rounding
+        L = game.met(player).L
+        if player is not game.ftl:  # whose gap is a matter of rounding
             np.testing.assert_allclose(found.right, L * np.array(gaps), rtol=FORMULA, atol=L * one.error(game))
 
 
@@ -147,16 +147,16 @@ def test_new_approximate_2(case: Case) -> None:
 @given(case=cases)
 def test_new_tracking(case: Case) -> None:
     game = case.record
-    for seat, walk in zip(case.seats, walks(case), strict=True):
-        tracks = isinstance(seat.learner, TrackTheLeader)
-        assert STATEMENTS["new:tracking"].concerns(seat) is tracks
+    for player, walk in zip(case.players, walks(case), strict=True):
+        tracks = player.tracking is not None
+        assert STATEMENTS["new:tracking"].concerns(player) is tracks
         if not tracks:
             continue
-        found = certificate("new:tracking", game, seat)
-        assert found.holds, seat.name
+        found = certificate("new:tracking", game, player)
+        assert found.holds, player.name
         close(found.left, excess_of(case, walk), sums(case))
-        met = game.met(seat)
-        C, N = met.cost_range, seat.learner.steps
+        met = game.met(player)
+        C, N = met.cost_range, player.tracking.steps
         if met.alpha_k < 0.9:  # sum_{j>=1} a_{jN} with a_j <= alpha_k^floor(j/k), until 0.9^400 < eps is left
             terms = sum(met.alpha_k ** (j * N // met.k) for j in range(1, 400 * met.k))
             assert min(terms, met.L - 1.0) <= met.series(N) * (1.0 + 10.0 * FORMULA)
@@ -172,14 +172,14 @@ def test_new_lemmaA(case: Case) -> None:
     game, one = case.record, straight(case)
     C, H = game.constants.cost_range, int(game.constants.primitivity_index)
     B = -math.log(one.P[one.P > 0.0].min())
-    for seat, walk in zip(case.seats, walks(case), strict=True):
-        if not isinstance(seat.learner, TrackTheLeader):
+    for player, walk in zip(case.players, walks(case), strict=True):
+        if player.tracking is None:
             continue
-        found = certificate("new:lemmaA", game, seat)
-        assert found.holds, seat.name
+        found = certificate("new:lemmaA", game, player)
+        assert found.holds, player.name
         widest = [max(span(v), span(bellman(one.P, c, v))) for v, c in zip(walk.v, one.c[1:], strict=True)]
         assert (found.left >= np.array(widest) - one.error(game)).all()
-        if seat.learner.averaged and H > 1:
+        if player.tracking.averaged and H > 1:
             tried = [
                 (1.5 * n * C + j * B) / (math.comb(n, j - n) / 2.0**n) + 1.5 * n * C
                 for n in range(1, 2 * H + 1)
@@ -231,9 +231,9 @@ def test_new_comparator(case: Case) -> None:
     game, one = case.record, straight(case)
     v, B = one.v[-1], game.constants.B
     phase = max(span(c_t - one.c[-1]) for c_t in one.costs)
-    for seat, walk in zip(case.seats, walks(case), strict=True):
-        found = certificate("new:comparator", game, seat)
-        assert found.holds, seat.name
+    for player, walk in zip(case.players, walks(case), strict=True):
+        found = certificate("new:comparator", game, player)
+        assert found.holds, player.name
         for k, (loss, mixing) in enumerate(rivals(case).values()):
             close(found.left[k], sum(walk.loss) - loss, sums(case) * (2.0 + B))
             right = excess_of(case, walk) + v.max() - one.start @ v + mixing * phase
@@ -246,9 +246,9 @@ def test_new_posteriori(case: Case) -> None:
     """The four sums, and that they bound R'."""
     one = straight(case)
     changes = [span(after - before) for before, after in steps(one.v)]
-    for seat, walk in zip(case.seats, walks(case), strict=True):
-        found = certificate("new:posteriori", case.record, seat)
-        assert found.holds, seat.name
+    for player, walk in zip(case.players, walks(case), strict=True):
+        found = certificate("new:posteriori", case.record, player)
+        assert found.holds, player.name
         close(found.left[-1], excess_of(case, walk), weighted(case))
         terms = [
             sum(t * change**2 / 8 for t, change in enumerate(changes, 1)),
@@ -272,16 +272,16 @@ def transient(case: Case, walk: Walk) -> float:
 @given(case=cases)
 def test_new_posteriori_3(case: Case) -> None:
     one = straight(case)
-    for seat, walk in zip(case.seats, walks(case), strict=True):
-        found = certificate("new:posteriori/3", case.record, seat)
-        assert found.holds, seat.name
+    for player, walk in zip(case.players, walks(case), strict=True):
+        found = certificate("new:posteriori/3", case.record, player)
+        assert found.holds, player.name
         drift = 0.0
         for t in range(1, case.rounds):
             change = one.v[t] - one.v[t - 1]
             drift += float(walk.p[t] @ (change - change.min()))
         right = idealised(case) + transient(case, walk) + drift + far_apart(case, walk)
         close(found.right[-1], right, weighted(case))
-        assert found.right[-1] <= certificate("new:posteriori", case.record, seat).right[-1] + weighted(case)
+        assert found.right[-1] <= certificate("new:posteriori", case.record, player).right[-1] + weighted(case)
 
 
 @few

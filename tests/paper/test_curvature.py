@@ -133,12 +133,12 @@ def test_new_L2_5(case: Case) -> None:
     game, one = case.record, straight(case)
     changes = [span(after - before) for before, after in pairwise(one.v)]
     learning = sum(t * min(x * x / 8, y) for t, (x, y) in enumerate(zip(changes, secants(case), strict=True), 1))
-    for seat, walk in zip(case.seats, walks(case), strict=True):
-        found = certificate("new:L2/5", game, seat)
-        assert found.holds, seat.name
+    for player, walk in zip(case.players, walks(case), strict=True):
+        found = certificate("new:L2/5", game, player)
+        assert found.holds, player.name
         right = learning + transient(case, walk) + sum(changes[:-1]) + far_apart(case, walk)
         close(found.right[-1], right, weighted(case) * (1.0 + max(changes)) ** 2)
-        assert found.right[-1] <= certificate("new:posteriori", game, seat).right[-1] * (1.0 + FORMULA)
+        assert found.right[-1] <= certificate("new:posteriori", game, player).right[-1] * (1.0 + FORMULA)
 
 
 @few

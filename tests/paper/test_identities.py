@@ -71,9 +71,9 @@ def test_new_identity(case: Case) -> None:
 def test_new_inexact(case: Case) -> None:
     """Whatever is played: the four sums by their definitions, and that they agree to rounding."""
     one = straight(case)
-    for seat, walk in zip(case.seats, walks(case), strict=True):
-        found = certificate("new:inexact", case.record, seat)
-        assert found.holds, seat.name
+    for player, walk in zip(case.players, walks(case), strict=True):
+        found = certificate("new:inexact", case.record, player)
+        assert found.holds, player.name
         values = [*walk.v, walk.last]
         policies = [policy_of(one.P, v) for v in values]
         laws = [stationary(Q) for Q in policies]
@@ -103,8 +103,8 @@ def test_sums_of_loose_leaders_are_not_let_off() -> None:
     game = trace(lmdp, costs, [lsmdp.FollowTheLeader()], start=0, leader=loose)
     weights = float((game.rounds * game.gaps).sum())
     assert weights > 1.0  # what t gaps a round would come to: more than the whole regret
-    for seat in (game.ftl, *game.seats):
-        found = certificate("new:inexact", game, seat)
+    for player in (game.ftl, *game.players):
+        found = certificate("new:inexact", game, player)
         assert found.holds
         assert found.tolerance < 1e-9
     found = certificate("new:identity", game)
@@ -176,9 +176,9 @@ def test_new_mirror(case: Case) -> None:
 @given(case=cases)
 def test_new_I1(case: Case) -> None:
     one = straight(case)
-    for seat, walk in zip(case.seats, walks(case), strict=True):
-        found = certificate("new:I1", case.record, seat)
-        assert found.holds, seat.name
+    for player, walk in zip(case.players, walks(case), strict=True):
+        found = certificate("new:I1", case.record, player)
+        assert found.holds, player.name
         close(found.left[-1], excess_of(case, walk), weighted(case))
         rest = 0.0
         for t, (p, after) in enumerate(steps(walk.p)):
@@ -192,9 +192,9 @@ def test_new_I1(case: Case) -> None:
 @given(case=cases)
 def test_new_I2(case: Case) -> None:
     one = straight(case)
-    for seat, walk in zip(case.seats, walks(case), strict=True):
-        found = certificate("new:I2", case.record, seat)
-        assert found.holds, seat.name
+    for player, walk in zip(case.players, walks(case), strict=True):
+        found = certificate("new:I2", case.record, player)
+        assert found.holds, player.name
         close(found.left[-1], excess_of(case, walk), weighted(case))
         boundary = sum(float((p - after) @ v) for (p, after), v in zip(steps(walk.p), one.v, strict=False))
         right = idealised(case) + gain(case, walk) + boundary + far_apart(case, walk)
@@ -205,9 +205,9 @@ def test_new_I2(case: Case) -> None:
 @given(case=cases)
 def test_new_I3(case: Case) -> None:
     one = straight(case)
-    for seat, walk in zip(case.seats, walks(case), strict=True):
-        found = certificate("new:I3", case.record, seat)
-        assert found.holds, seat.name
+    for player, walk in zip(case.players, walks(case), strict=True):
+        found = certificate("new:I3", case.record, player)
+        assert found.holds, player.name
         left, right = -case.rounds * one.average[-1], 0.0
         for t, (Q, c_t) in enumerate(zip(walk.Q, one.costs, strict=True), 1):
             mu = stationary(Q)

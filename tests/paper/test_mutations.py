@@ -25,7 +25,7 @@ from lsmdp.theory import (
     lemmas,
     trace,
 )
-from lsmdp.theory.trace import Leader, SeatTrace, certified
+from lsmdp.theory.trace import Leader, PlayerTrace, certified
 
 from .games import Floats, certificate, checked
 
@@ -159,12 +159,12 @@ def misplaced(lmdp: lsmdp.LMDP, c_bar: Floats, last: Claim | None) -> Claim:
 # How a world is made wrong.
 
 
-def led_by(leader: Leader, label: str, seat: bool = False) -> Mutation:
+def led_by(leader: Leader, label: str, player: bool = False) -> Mutation:
     """All leaders are false ones."""
 
     def mutate(_: Patch) -> Certificate:
         game = mixed(leader)
-        return certificate(label, game, game.seats[0] if seat else None)
+        return certificate(label, game, game.players[0] if player else None)
 
     return mutate
 
@@ -201,12 +201,14 @@ def with_steps(game: Callable[[], Trace], label: str, **factors: float) -> Mutat
     return mutate
 
 
-def with_seat(game: Callable[[], Trace], number: int, label: str, change: Callable[[Any], dict[str, Any]]) -> Mutation:
+def with_player(
+    game: Callable[[], Trace], number: int, label: str, change: Callable[[Any], dict[str, Any]]
+) -> Mutation:
     """The record of a learner is tampered with."""
 
     def mutate(_: Patch) -> Certificate:
-        seat = game().seats[number]
-        return certificate(label, game(), replace(seat, rows=seat.rows._replace(**change(seat.rows))))
+        player = game().players[number]
+        return certificate(label, game(), replace(player, rows=player.rows._replace(**change(player.rows))))
 
     return mutate
 
@@ -216,17 +218,17 @@ def passed_off(label: str) -> Mutation:
 
     def mutate(_: Patch) -> Certificate:
         game = sought()
-        return certificate(label, replace(game, ftl=SeatTrace("exact ftl", game.seats[1].rows, None)))
+        return certificate(label, replace(game, ftl=PlayerTrace("exact ftl", game.players[1].rows, None)))
 
     return mutate
 
 
-def with_rivals(label: str, seat: bool = False, **changes: float) -> Mutation:
+def with_rivals(label: str, player: bool = False, **changes: float) -> Mutation:
     """A figure of the fixed policies is replaced."""
 
     def mutate(_: Patch) -> Certificate:
         game = replace(swap(), rivals=[rival._replace(**changes) for rival in swap().rivals])
-        return certificate(label, game, game.ftl if seat else None)
+        return certificate(label, game, game.ftl if player else None)
 
     return mutate
 
@@ -263,7 +265,7 @@ def generous(patch: Patch) -> Certificate:
 
 def wide(_: Patch) -> Certificate:
     """The values of tracking span 1 from the second round on, and the bound is said to be less."""
-    return certificate("new:lemmaA", sought().with_constants(S_averaged=0.9), sought().seats[0])
+    return certificate("new:lemmaA", sought().with_constants(S_averaged=0.9), sought().players[0])
 
 
 def not_virtual(patch: Patch) -> Certificate:
@@ -275,7 +277,7 @@ def not_virtual(patch: Patch) -> Certificate:
 
 def tracks_other_costs(_: Patch) -> Certificate:
     """A learner that tracks the leader of 1 - c_t passes for tracking."""
-    return certificate("new:tracking", sought(), sought().seats[1])
+    return certificate("new:tracking", sought(), sought().players[1])
 
 
 MUTATIONS: dict[str, Mutation] = {
@@ -313,32 +315,32 @@ MUTATIONS: dict[str, Mutation] = {
     "eq:fullbound": passed_off("eq:fullbound"),
     "thm:main": passed_off("thm:main"),
     "new:identity": led_by(of_other_costs, "new:identity"),
-    "new:inexact": with_seat(mixed, 0, "new:inexact", lambda rows: {"own_shift": 0.0 * rows.own_shift}),
+    "new:inexact": with_player(mixed, 0, "new:inexact", lambda rows: {"own_shift": 0.0 * rows.own_shift}),
     "new:price": led_by(of_other_costs, "new:price"),
     "new:mirror": led_by(of_other_costs, "new:mirror"),
-    "new:I1": with_seat(mixed, 0, "new:I1", lambda rows: {"residual": (1.0 + 1e-6) * rows.residual}),
-    "new:I2": with_seat(mixed, 0, "new:I2", lambda rows: {"divergence": 0.0 * rows.divergence}),
-    "new:I3": with_seat(mixed, 0, "new:I3", lambda rows: {"ideal": rows.loss}),  # p_t in place of mu_t
+    "new:I1": with_player(mixed, 0, "new:I1", lambda rows: {"residual": (1.0 + 1e-6) * rows.residual}),
+    "new:I2": with_player(mixed, 0, "new:I2", lambda rows: {"divergence": 0.0 * rows.divergence}),
+    "new:I3": with_player(mixed, 0, "new:I3", lambda rows: {"ideal": rows.loss}),  # p_t in place of mu_t
     "new:I4": with_rivals("new:I4", phase=0.0),  # no phase term
     "new:log": passed_off("new:log"),
     "new:ksteps": passed_off("new:ksteps"),
     "new:sensitivity": with_leaders(coin, "new:sensitivity", sensitivity=0.95),
     "new:sensitivity/2": with_leaders(coin, "new:sensitivity/2", sensitivity=0.95),
     "new:expconcave": with_steps(coin, "new:expconcave", variance=0.9),
-    "new:approximate": with_seat(sought, 1, "new:approximate", lambda rows: {"error": 0.0 * rows.error}),
-    "new:approximate/2": with_seat(mixed, 0, "new:approximate/2", lambda rows: {"gap": 0.0 * rows.gap}),
+    "new:approximate": with_player(sought, 1, "new:approximate", lambda rows: {"error": 0.0 * rows.error}),
+    "new:approximate/2": with_player(mixed, 0, "new:approximate/2", lambda rows: {"gap": 0.0 * rows.gap}),
     "new:tracking": tracks_other_costs,
     "new:lemmaA": wide,
-    "new:comparator": with_rivals("new:comparator", seat=True, mixing=0.1),
-    "new:posteriori": with_seat(sought, 1, "new:posteriori", lambda rows: {"divergence": 0.0 * rows.divergence}),
-    "new:posteriori/3": with_seat(sought, 1, "new:posteriori/3", lambda rows: {"divergence": 0.0 * rows.divergence}),
+    "new:comparator": with_rivals("new:comparator", player=True, mixing=0.1),
+    "new:posteriori": with_player(sought, 1, "new:posteriori", lambda rows: {"divergence": 0.0 * rows.divergence}),
+    "new:posteriori/3": with_player(sought, 1, "new:posteriori/3", lambda rows: {"divergence": 0.0 * rows.divergence}),
     "new:posteriori/2": with_leaders(coin, "new:posteriori/2", sensitivity=0.8),
     "new:lower_choice": generous,
     "new:L2": passed_off("new:L2"),
     "new:L2/2": with_constants(coin, "new:L2/2", L=0.6),
     "new:L2/3": with_constants(coin, "new:L2/3", L=0.2),
     "new:L2/4": with_steps(coin, "new:L2/4", turn=0.45),  # two equal states: Cov is half of what the spans allow
-    "new:L2/5": with_seat(sought, 1, "new:L2/5", lambda rows: {"divergence": 0.0 * rows.divergence}),
+    "new:L2/5": with_player(sought, 1, "new:L2/5", lambda rows: {"divergence": 0.0 * rows.divergence}),
     "new:L2/6": with_leaders(coin, "new:L2/6", sensitivity=0.4),
     "new:corB": with_leaders(coin, "new:corB", sensitivity=0.95),
     "new:lower_coin": steep,
@@ -371,9 +373,9 @@ def test_tolerances_are_rounding(game: Callable[[], Trace]) -> None:
 def test_without_the_mutation(label: str) -> None:
     """The worlds themselves are sound, and in one of them at least the statement says something."""
     one, found = STATEMENTS[label], []
-    honest = replace(sought(), seats=sought().seats[:1])
+    honest = replace(sought(), players=sought().players[:1])
     for game in (coin(), mixed(), swap(), hub(), returning(), honest):
-        seats = [seat for seat in (game.ftl, *game.seats) if one.concerns(seat)]
-        found += [one.check(game, seat) for seat in seats] if one.per_learner else [one.check(game)]
+        players = [player for player in (game.ftl, *game.players) if one.concerns(player)]
+        found += [one.check(game, player) for player in players] if one.per_learner else [one.check(game)]
     assert all(each.holds in (True, None) for each in found)
     assert any(each.holds and not each.vacuous for each in found)

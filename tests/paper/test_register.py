@@ -111,12 +111,14 @@ def test_labels_of_the_certificates() -> None:
     for one in STATEMENTS.values():
         if one.standalone:
             continue
-        seats = [seat for seat in (game.ftl, *game.seats) if one.concerns(seat)] if one.per_learner else [None]
-        for seat in seats:
-            made = one.certify(game) if seat is None else one.certify(game, seat)
+        players = (
+            [player for player in (game.ftl, *game.players) if one.concerns(player)] if one.per_learner else [None]
+        )
+        for player in players:
+            made = one.certify(game) if player is None else one.certify(game, player)
             assert [each.label for each in made] == [one.label] * len(one.readings)
             assert tuple(each.reading for each in made) == one.readings
-            assert {each.about for each in made} == {"" if seat is None else seat.name}
+            assert {each.about for each in made} == {"" if player is None else player.name}
 
 
 # Certificates.

@@ -42,7 +42,7 @@ def require_all(lmdp: lsmdp.LMDP, cost: str, looked_at: set[str]) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "plain tracking")
         game = trace(lmdp, by_name(spec, lmdp, ROUNDS, 1), list(map(learner_by_name, LEARNERS)), start=0)
-    assert [seat.name for seat in game.seats] == list(LEARNERS)
+    assert [player.name for player in game.players] == list(LEARNERS)
     found = list(checked(game))
     for one in found:
         assert not one.failed, one

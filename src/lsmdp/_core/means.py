@@ -21,6 +21,21 @@ def running_sums(c_sum: Floats, costs: Floats) -> Floats:
     return np.asarray(np.add.accumulate(sums, axis=0, out=sums))
 
 
+def mean_costs(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> Floats:
+    """The mean of all costs after each round; c_sum is the sum of the t rounds before.
+
+    ``kappa`` rounds of zero cost count in the mean.
+    """
+    means = running_sums(c_sum, costs)
+    means /= (t + 1 + np.arange(len(costs)) + kappa)[:, np.newaxis]
+    return means
+
+
+def sum_of_costs(c_sum: Floats, costs: Floats) -> Floats:
+    """The sum of all costs after the last of some rounds; c_sum is the sum of those before."""
+    return running_sums(c_sum, costs)[-1].copy() if len(costs) else c_sum.copy()
+
+
 @entry()
 def discounted_means(mean: Any, costs: Any, beta: float) -> Any:
     """c~ <- beta c~ + (1 - beta) c for each row of costs."""

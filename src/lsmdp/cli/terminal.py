@@ -15,7 +15,7 @@ from rich.text import Text
 from lsmdp.learners.names import YARDSTICK, titled
 
 if TYPE_CHECKING:
-    from lsmdp.game import Table as GameTable
+    from lsmdp.game import Game
     from lsmdp.runs import Spec
     from lsmdp.solvers import Solution
     from lsmdp.theory import Certificate, Certificates
@@ -255,9 +255,9 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def __call__(self, table: GameTable, rounds: int | None) -> None:
-        """Look at the table after a round, of so many if that is known."""
-        self.tick(table.t, rounds, lambda rate: _described(table, rounds, rate))
+    def __call__(self, game: Game, rounds: int | None) -> None:
+        """Look at the game after a round, of so many if that is known."""
+        self.tick(game.t, rounds, lambda rate: _described(game, rounds, rate))
 
     def tick(self, t: int, rounds: int | None, describe: Callable[[float], str]) -> None:
         """Round t is done; ``describe`` is asked for words now and then, and told the rounds a second."""
@@ -274,25 +274,25 @@ class Progress:
                 self._bar.update(self._bar.task_ids[0], completed=t, description=describe(rate))
 
 
-def _described(table: GameTable, rounds: int | None, rate: float) -> str:
-    if table.t == rounds:
+def _described(game: Game, rounds: int | None, rate: float) -> str:
+    if game.t == rounds:
         done = "the round is" if rounds == 1 else f"all {rounds:,} rounds are"
         return f"{done} played, working out the regret"
     of = "" if rounds is None else f" of {rounds:,}"
-    what, figures = _standing(table)
-    names = (seat.learner.title for seat in table.seats)
+    what, figures = _standing(game)
+    names = (player.learner.title for player in game.players)
     shown = ", ".join(f"{name} {figure:z.4g}" for name, figure in zip(names, figures, strict=True))
-    return f"round {table.t:,}{of}, {rate:,.0f} a second, {what}: {shown}"
+    return f"round {game.t:,}{of}, {rate:,.0f} a second, {what}: {shown}"
 
 
-def _standing(table: GameTable) -> tuple[str, list[float]]:
+def _standing(game: Game) -> tuple[str, list[float]]:
     """The present regret against t times the leader's average cost, which follow the leader knows; else mean losses."""
-    losses = [tally.loss for tally in table.tallies]
-    for seat in table.seats:
-        if seat.learner.name == "ftl":
-            average = (seat.state.lead.lo + seat.state.lead.hi) / 2
-            return "regret against the leader's average", [loss - table.t * average for loss in losses]
-    return "mean loss", [loss / table.t for loss in losses]
+    losses = [tally.loss for tally in game.tallies]
+    for player in game.players:
+        if player.learner.follows_the_leader and (bounds := player.learner.bounds(game.lmdp, player.state)):
+            average = sum(bounds) / 2
+            return "regret against the leader's average", [loss - game.t * average for loss in losses]
+    return "mean loss", [loss / game.t for loss in losses]
 
 
 def _time_left(t: int, rounds: int | None, rate: float) -> str:

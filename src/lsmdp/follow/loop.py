@@ -26,7 +26,6 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from pydantic_core import from_json
 
-from lsmdp._core import sparse
 from lsmdp.arrays import Floats
 from lsmdp.costs.columns import (
     as_numbers,
@@ -38,10 +37,8 @@ from lsmdp.costs.sequence import as_scale, in_costs
 from lsmdp.errors import CostError, LsmdpError, SpecError
 from lsmdp.follow.memory import NOWHERE, Kept, Memory
 from lsmdp.learners import (
+    CompleteLearner,
     LearnerLike,
-    Player,
-    State,
-    TrackTheLeader,
 )
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
@@ -66,7 +63,7 @@ class Loop:
     """A learner, what it knows, and what it answers; ``scale`` and ``missing`` are in the units of the lines."""
 
     lmdp: LMDP
-    learner: Player
+    learner: CompleteLearner
     kept: Kept
     scale: tuple[float, float] = (0.0, 1.0)
     missing: float | None = None
@@ -87,7 +84,7 @@ class Loop:
     ) -> Loop:
         """A loop before round 1."""
         lmdp.require_irreducible()
-        player = Player.of(learner)
+        player = CompleteLearner.of(learner)
         if player.clairvoyant:
             raise SpecError(
                 f'"{player.name}" sees the cost of the round that it plays, which nobody can in a real loop. Use ftl.'
@@ -130,7 +127,7 @@ class Loop:
             "round": self.kept.rounds,
             "state": self._name(at),
             "next": dict(zip(map(self._name, targets.tolist()), chances.tolist(), strict=True)),
-            "average_cost_bounds": bounds(self.lmdp, self.learner, state),
+            "average_cost_bounds": self.learner.bounds(self.lmdp, state),
         }
 
     def _name(self, state: int) -> str:
@@ -203,19 +200,6 @@ def serve(loop: Loop, lines: BinaryIO, out: BinaryIO, turn: Turn) -> None:
     finally:
         if loop.memory is not None:
             loop.memory.close(None if turn.is_on else loop.kept)
-
-
-def bounds(lmdp: LMDP, learner: Player, state: State) -> tuple[float, float] | None:
-    """Bounds on the least average cost for the mean cost that the coming policy was chosen for; None: no claim.
-
-    A leader has them in its state. ``track`` would know them one round later; one pass over P tells them now.
-    """
-    if isinstance(learner.own, TrackTheLeader):
-        c_bar = state.c_sum / max(state.t, 1)
-        _, lo, hi = sparse.residual(lmdp.P, c_bar, state.v, lmdp.temperature, lmdp.rounding)
-    else:
-        lo, hi, _ = learner.report(state, state)
-    return None if np.isnan(lo) else (float(lo), float(hi))
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -50,8 +50,8 @@ from lsmdp.files import (
     shared,
 )
 from lsmdp.learners import (
+    CompleteLearner,
     LearnerLike,
-    Player,
     State,
     pack,
     unpack,
@@ -81,12 +81,14 @@ class Kept(NamedTuple):
         """What is known once the system is elsewhere and, perhaps, one more cost was seen."""
         if c_t is None:
             return self._replace(at=at)
-        return self._replace(state=Player.of(learner).observe(lmdp, self.state, c_t), rounds=self.rounds + 1, at=at)
+        return self._replace(
+            state=CompleteLearner.of(learner).observe(lmdp, self.state, c_t), rounds=self.rounds + 1, at=at
+        )
 
 
 def save(path: str | PathLike[str], lmdp: LMDP, learner: LearnerLike, state: State) -> None:
     """Keep what a learner knows in a file: all of it, or the file is as it was."""
-    place, player, t = _place(path), Player.of(learner), getattr(state, "t", 0)
+    place, player, t = _place(path), CompleteLearner.of(learner), getattr(state, "t", 0)
     kept = Kept(
         state, int(t) if isinstance(t, int | np.integer) else 0
     )  # a learner of your own may mean otherwise by t
@@ -99,7 +101,7 @@ def save(path: str | PathLike[str], lmdp: LMDP, learner: LearnerLike, state: Sta
 
 def load(path: str | PathLike[str], lmdp: LMDP, learner: LearnerLike) -> State:
     """The state that was saved, bit for bit, for the same model and learner; also that of ``lsmdp follow --state``."""
-    place, player = _place(path), Player.of(learner)
+    place, player = _place(path), CompleteLearner.of(learner)
     with _explained(place):
         if not place.exists():
             raise SpecError(f'"{place}" does not exist. Begin with learner.init(lmdp), and lsmdp.save what it learns.')
@@ -110,7 +112,7 @@ class Memory:
     """The file of a learner at work. A round that was given to ``add`` outlives this process, however it ends."""
 
     def __init__(self, path: str | PathLike[str], lmdp: LMDP, learner: LearnerLike) -> None:
-        self.path, self.lmdp, self.learner = _place(path), lmdp, Player.of(learner)
+        self.path, self.lmdp, self.learner = _place(path), lmdp, CompleteLearner.of(learner)
         self.added, self.due, self.spent = 0, EVERY, 0.0
         with _explained(self.path):
             self._file = held(self.path, _in_use(self.path), alone=True)
@@ -170,7 +172,7 @@ class Memory:
         self._file.close()
 
 
-def _snapshot(lmdp: LMDP, learner: Player, kept: Kept) -> bytes:
+def _snapshot(lmdp: LMDP, learner: CompleteLearner, kept: Kept) -> bytes:
     arrays = learner.pack(kept.state)
     if strange := [name for name, array in arrays.items() if not forms.can_be_kept(array)]:
         raise SpecError(
@@ -192,7 +194,7 @@ def _snapshot(lmdp: LMDP, learner: Player, kept: Kept) -> bytes:
     return json.dumps(head | {"crc32": _checksum(head, content)}).encode() + b"\n" + content
 
 
-def _require_its_own(lmdp: LMDP, learner: Player, state: State) -> None:
+def _require_its_own(lmdp: LMDP, learner: CompleteLearner, state: State) -> None:
     """Raise unless a state is of the kind that the learner begins with: no other could be loaded again."""
     begins, there = learner.init(lmdp), learner.pack(state)
     if type(state) is not type(begins) or list(there) != list(pack(begins)):
@@ -202,7 +204,7 @@ def _require_its_own(lmdp: LMDP, learner: Player, state: State) -> None:
         )
 
 
-def _identity(lmdp: LMDP, learner: Player) -> dict[str, Any]:
+def _identity(lmdp: LMDP, learner: CompleteLearner) -> dict[str, Any]:
     """All that must be the same for a state to make sense."""
     return {
         "kernel": kernel_hash(lmdp),
@@ -223,7 +225,7 @@ def _options(learner: LearnerLike) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _read(path: Path, content: bytes, lmdp: LMDP, learner: Player) -> Kept:
+def _read(path: Path, content: bytes, lmdp: LMDP, learner: CompleteLearner) -> Kept:
     """What a file knows: its snapshot, and what the learner makes of the records behind it."""
     head, body, tail = _split(path, content)
     _require_same(path, head, _identity(lmdp, learner))

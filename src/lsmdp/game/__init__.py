@@ -1,38 +1,23 @@
 """The game: learners, costs that change, and exact accounts of what each pays.
 
-- :mod:`~lsmdp.game.table`: ``play`` and ``rounds``; the table at which several learners sit;
-- :mod:`~lsmdp.game.player`: one learner at the table, its law and what it paid.
+- :mod:`~lsmdp.game.play`: what a game is; ``play`` and ``rounds``, which play one;
+- :mod:`~lsmdp.game.players`: one learner in a game, with its accounts;
+- :mod:`~lsmdp.game.accounts`: what the rounds of one learner cost, exactly;
+- :mod:`~lsmdp.game.records`: what is written down about a round, and the sums over all of them.
 """
 
 from __future__ import annotations
 
-from lsmdp.game.player import Block, Round, Seat, can_idealise
-from lsmdp.game.table import (
-    Run,
-    Table,
-    Tally,
-    first_state,
-    is_mark,
-    next_mark,
-    play,
-    rounds,
-    start_law,
-    stretches,
-)
-
-__all__ = [
-    "Block",
-    "Round",
-    "Run",
-    "Seat",
-    "Table",
-    "Tally",
-    "can_idealise",
-    "first_state",
-    "is_mark",
-    "next_mark",
-    "play",
-    "rounds",
-    "start_law",
-    "stretches",
-]
+from lsmdp.game.play import Game as Game
+from lsmdp.game.play import Run as Run
+from lsmdp.game.play import first_state as first_state
+from lsmdp.game.play import in_blocks as in_blocks
+from lsmdp.game.play import play as play
+from lsmdp.game.play import rounds as rounds
+from lsmdp.game.play import start_law as start_law
+from lsmdp.game.players import Player as Player
+from lsmdp.game.records import Records as Records
+from lsmdp.game.records import Round as Round
+from lsmdp.game.records import Tally as Tally
+from lsmdp.game.records import is_mark as is_mark
+from lsmdp.game.records import next_mark as next_mark

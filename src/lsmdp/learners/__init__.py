@@ -1,71 +1,56 @@
 """Learners: one small file each, all with ``init``, ``policy`` and ``observe`` (protocol.py).
 
-Names are imported where they are first used, so that the command line can list the learners at once (names.py).
+The learners of the library share what is in base.py, and the leaders among them what is in leader.py. Whatever learner
+a game is given, it plays a :class:`CompleteLearner` (complete.py): the only place that looks at what a learner has.
+
+The imports below are the one list of names. A type checker follows them. At run time they are read and not executed: a
+name is imported when it is first used, so that the command line can list the learners at once (names.py).
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lsmdp.learners.names import NAMES, learner_by_name, titled
+# isort: off
+from lsmdp.learners.names import NAMES as NAMES, learner_by_name as learner_by_name, titled as titled
 
-if TYPE_CHECKING:
-    from lsmdp.learners.clairvoyant import BeTheLeader
-    from lsmdp.learners.fixed import Fixed, Passive
-    from lsmdp.learners.forgetful import DiscountedLeader, WindowLeader
-    from lsmdp.learners.ftl import FollowTheLeader
-    from lsmdp.learners.phased import PhasedLeader
-    from lsmdp.learners.player import Player, players
+if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
     from lsmdp.learners.protocol import (
-        Learner,
-        LearnerLike,
-        Report,
-        State,
-        pack,
-        unpack,
+        LearnerLike as LearnerLike,
+        Learner as Learner,
+        Report as Report,
+        State as State,
+        pack as pack,
+        unpack as unpack,
     )
-    from lsmdp.learners.stretch import Stretch
-    from lsmdp.learners.track import TrackTheLeader
+    from lsmdp.learners.played import Played as Played
+    from lsmdp.learners.complete import CompleteLearner as CompleteLearner, completed as completed
+    from lsmdp.learners.base import LearnerBase as LearnerBase, Tracking as Tracking
+    from lsmdp.learners.ftl import FollowTheLeader as FollowTheLeader
+    from lsmdp.learners.track import TrackTheLeader as TrackTheLeader
+    from lsmdp.learners.phased import PhasedLeader as PhasedLeader
+    from lsmdp.learners.forgetful import DiscountedLeader as DiscountedLeader, WindowLeader as WindowLeader
+    from lsmdp.learners.fixed import Passive as Passive, Fixed as Fixed
+    from lsmdp.learners.clairvoyant import BeTheLeader as BeTheLeader
+else:
+    import ast
+    import importlib
+    import warnings
 
-__all__ = [
-    "NAMES",
-    "BeTheLeader",
-    "DiscountedLeader",
-    "Fixed",
-    "FollowTheLeader",
-    "Learner",
-    "LearnerLike",
-    "Passive",
-    "PhasedLeader",
-    "Player",
-    "Report",
-    "State",
-    "Stretch",
-    "TrackTheLeader",
-    "WindowLeader",
-    "learner_by_name",
-    "pack",
-    "players",
-    "titled",
-    "unpack",
-]
+    with open(__file__, encoding="utf-8") as _source:
+        _MODULE_OF = {
+            name.name: found.module
+            for found in ast.walk(ast.parse(_source.read()))
+            if isinstance(found, ast.ImportFrom) and found.module.startswith("lsmdp.")
+            for name in found.names
+        }
 
-_HOME = {
-    "protocol": ("Learner", "LearnerLike", "Report", "State", "pack", "unpack"),
-    "clairvoyant": ("BeTheLeader",),
-    "fixed": ("Fixed", "Passive"),
-    "forgetful": ("DiscountedLeader", "WindowLeader"),
-    "ftl": ("FollowTheLeader",),
-    "phased": ("PhasedLeader",),
-    "player": ("Player", "players"),
-    "stretch": ("Stretch",),
-    "track": ("TrackTheLeader",),
-}
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+    __all__ = [*_MODULE_OF]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'lsmdp.learners' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"lsmdp.learners.{_MODULE_OF[name]}"), name)
+    def __getattr__(name: str) -> object:
+        if name == "Stretch":
+            warnings.warn("lsmdp.learners.Stretch is called Played now; the old name will go.", DeprecationWarning, 2)
+            name = "Played"
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module 'lsmdp.learners' has no attribute '{name}'")
+        return getattr(importlib.import_module(_MODULE_OF[name]), name)

@@ -26,6 +26,11 @@ class BeTheLeader(FollowTheLeader):
         """btl."""
         return "btl"
 
+    @property
+    def follows_the_leader(self) -> bool:
+        """It is one round ahead."""
+        return False
+
     def foresee(self, lmdp: LMDP, state: FTLState, c_t: Floats) -> Policy:
         """The policy of a round whose cost is already known."""
         return self.policy(lmdp, self.observe(lmdp, state, c_t))

@@ -10,8 +10,8 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.forms import Form, Past
-from lsmdp.learners.protocol import Report
-from lsmdp.learners.stretch import Stretch, unmoved
+from lsmdp.learners.base import LearnerBase
+from lsmdp.learners.played import Played, unmoved
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
@@ -27,7 +27,7 @@ class FixedState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Passive:
+class Passive(LearnerBase):
     """Q = P: let it drift, pay no control cost."""
 
     @property
@@ -43,21 +43,13 @@ class Passive:
         """P itself."""
         return Policy(lmdp, np.zeros(lmdp.n))
 
-    def observe(self, lmdp: LMDP, state: FixedState, c_t: Floats) -> FixedState:
-        """Ignored."""
-        return FixedState(state.t + 1)
-
-    def observe_all(self, lmdp: LMDP, state: FixedState, costs: Floats) -> Stretch:
-        """Ignored."""
+    def observe_block(self, lmdp: LMDP, state: FixedState, costs: Floats, policy: Policy | None = None) -> Played:
+        """The costs are ignored."""
         return unmoved(np.zeros(lmdp.n), len(costs), FixedState(state.t + len(costs)))
-
-    def report(self, before: FixedState, after: FixedState) -> Report:
-        """Nothing is claimed."""
-        return Report()
 
 
 @dataclass(frozen=True, eq=False)
-class Fixed:
+class Fixed(LearnerBase):
     """Always the same policy, for example a :class:`~lsmdp.solvers.Solution`'s."""
 
     fixed: Policy
@@ -77,14 +69,6 @@ class Fixed:
         """The policy that was given."""
         return Policy(lmdp, self.fixed.v)
 
-    def observe(self, lmdp: LMDP, state: FixedState, c_t: Floats) -> FixedState:
-        """Ignored."""
-        return FixedState(state.t + 1)
-
-    def observe_all(self, lmdp: LMDP, state: FixedState, costs: Floats) -> Stretch:
-        """Ignored."""
+    def observe_block(self, lmdp: LMDP, state: FixedState, costs: Floats, policy: Policy | None = None) -> Played:
+        """The costs are ignored."""
         return unmoved(self.fixed.v, len(costs), FixedState(state.t + len(costs)))
-
-    def report(self, before: FixedState, after: FixedState) -> Report:
-        """Nothing is claimed."""
-        return Report()

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lsmdp._core.means import mean_costs, sum_of_costs
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.forms import Form, Past
@@ -24,7 +25,6 @@ from lsmdp.learners.leader import (
     LeaderBase,
     narrowing,
 )
-from lsmdp.learners.stretch import running_means, running_sum
 from lsmdp.model import LMDP
 from lsmdp.solvers.warm.lead import Lead
 
@@ -57,6 +57,11 @@ class FollowTheLeader(LeaderBase):
         """ftl, or ftl:KAPPA."""
         return f"ftl:{self.kappa:g}" if self.kappa else "ftl"
 
+    @property
+    def follows_the_leader(self) -> bool:
+        """With kappa = 0 it is alg:ftl."""
+        return not self.kappa
+
     def init(self, lmdp: LMDP) -> FTLState:
         """Round 1 plays P: the mean of no costs is 0."""
         return FTLState(0, np.zeros(lmdp.n), Lead.passive(lmdp))
@@ -64,6 +69,6 @@ class FollowTheLeader(LeaderBase):
     def aims(self, state: FTLState, costs: Floats) -> Aims:
         """Every round, the mean of all costs."""
         after = np.arange(len(costs))
-        means = running_means(state.c_sum, costs, state.t, self.kappa)
+        means = mean_costs(state.c_sum, costs, state.t, self.kappa)
         gaps = narrowing(self.tolerance, state.t + 1 + after)
-        return Aims(after, means, gaps, lambda: {"t": state.t + len(costs), "c_sum": running_sum(state.c_sum, costs)})
+        return Aims(after, means, gaps, lambda: {"t": state.t + len(costs), "c_sum": sum_of_costs(state.c_sum, costs)})

@@ -3,13 +3,12 @@
 After some of its rounds a leader solves for the optimum of a cost, to within a gap, and plays it until it has
 solved for the next. That is all in which leaders differ: follow the leader solves after every round, for the mean of
 all costs; others for a discounted mean, for that of a window, or only where a phase ends. Each solve starts from the
-last: on a small model with P written out (full.py), on others with the factor of an earlier one (solvers/warm/plan.py).
-Either way, whole stretches of rounds are played in compiled code.
+last, and consecutive ones are a matter of the solvers (solvers/warm/lead.py).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -17,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lsmdp._core import full
-from lsmdp.arrays import Floats, Ints, as_told
+from lsmdp.arrays import Floats, Ints
+from lsmdp.learners.base import Bounds, LearnerBase
+from lsmdp.learners.played import Played
 from lsmdp.learners.protocol import Report, State
-from lsmdp.learners.stretch import Stretch
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 from lsmdp.solvers.warm.lead import lead
@@ -38,7 +38,7 @@ class Aims(NamedTuple):
     memory: Callable[[], dict[str, Any]]
 
 
-class LeaderBase(ABC):
+class LeaderBase(LearnerBase):
     """A leader: the state's v is what it plays, with its bounds, and with what the next solve starts from."""
 
     @abstractmethod
@@ -53,26 +53,26 @@ class LeaderBase(ABC):
         """The certificate of the policy played, for the cost that it solves, and the steps to the next one."""
         return Report(before.lead.lo, before.lead.hi, after.lead.steps)
 
-    def observe(self, lmdp: LMDP, state: State, c_t: Floats) -> State:
-        """Take in the cost of a round, and solve if it is time to."""
-        return self.observe_all(lmdp, state, as_told(c_t, lmdp.names)[np.newaxis]).state
+    def bounds(self, lmdp: LMDP, state: State) -> Bounds:
+        """The certificate of the leader."""
+        return float(state.lead.lo), float(state.lead.hi)
 
-    def observe_all(self, lmdp: LMDP, state: State, costs: Floats) -> Stretch:
-        """The same for each row of costs."""
+    def takes_blocks(self, lmdp: LMDP, state: State) -> bool:
+        """Where the solver is faster that way (lead.py)."""
+        return bool(state.lead.is_swift)
+
+    def observe_block(self, lmdp: LMDP, state: State, costs: Floats, policy: Policy | None = None) -> Played:
+        """Take in the costs of some rounds, and solve after those after which it is time to."""
         rounds, aims, steps, start = len(costs), self.aims(state, costs), np.zeros(len(costs), np.int64), state.lead
         found = lead(lmdp, aims.costs, aims.gaps, start)
         steps[aims.after] = found.steps
         after = state._replace(**aims.memory(), lead=replace(found.last, steps=int(steps[-1])))
-        values, lo, hi = np.vstack([start.v, found.v]), np.append(start.lo, found.lo), np.append(start.hi, found.hi)
-        sums = found.sums
+        values = [start.v, *found.v] if len(found.v) < 2 else np.vstack([start.v, found.v])
+        lo, hi, sums = np.append(start.lo, found.lo), np.append(start.hi, found.hi), found.sums
         if aims.after.size < rounds:
             played = np.searchsorted(aims.after, np.arange(rounds + 1))  # so many were found before each round
-            values, lo, hi, sums = values[played], lo[played], hi[played], full.UNKNOWN
-        return Stretch(values, lo[:-1], hi[:-1], steps, after, sums)
-
-    def is_swift(self, lmdp: LMDP, state: State) -> bool:
-        """Whether many rounds are learnt faster at once than one by one (lead.py)."""
-        return bool(state.lead.is_swift)
+            values, lo, hi, sums = [values[k] for k in played], lo[played], hi[played], full.UNKNOWN
+        return Played(values, lo[:-1], hi[:-1], steps, after, sums)
 
 
 def narrowing(tolerance: float, t: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lsmdp._core.means import mean_costs, sum_of_costs
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.forms import BEYOND_COUNTS, Form, Past
@@ -20,7 +21,6 @@ from lsmdp.learners.leader import (
     LeaderBase,
     narrowing,
 )
-from lsmdp.learners.stretch import running_means, running_sum
 from lsmdp.model import LMDP
 from lsmdp.solvers.warm.lead import Lead
 
@@ -74,6 +74,6 @@ class PhasedLeader(LeaderBase):
             phase += 1
             left += self.length(phase)
         after = np.array(ends, dtype=np.int64)
-        means, gaps = running_means(state.c_sum, costs, state.t)[after], narrowing(self.tolerance, state.t + 1 + after)
+        means, gaps = mean_costs(state.c_sum, costs, state.t)[after], narrowing(self.tolerance, state.t + 1 + after)
         known = {"t": state.t + len(costs), "phase": phase, "left": left}
-        return Aims(after, means, gaps, lambda: {**known, "c_sum": running_sum(state.c_sum, costs)})
+        return Aims(after, means, gaps, lambda: {**known, "c_sum": sum_of_costs(state.c_sum, costs)})

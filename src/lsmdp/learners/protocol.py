@@ -7,7 +7,7 @@ needs, so that a checkpoint is the state. It begins with ``learner.init(lmdp)``.
     state  = learner.observe(lmdp, state, c_t)       # c_t is revealed
 
 Neither changes its arguments; the same state gives the same policy. These three methods are all that a learner needs
-(:class:`LearnerLike`); what else it may have, and what is assumed of one that does not, is in player.py.
+(:class:`LearnerLike`). What else it may declare, and what holds where it does not, is a table in complete.py.
 
 A state is best a NamedTuple. A dataclass, a dict with words for keys, a tuple, a list, an array, a number, or None for
 a learner without a memory will do as well: ``pack`` makes named arrays of each, and ``unpack`` the same state again. A

@@ -16,17 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp._core import full
-from lsmdp._core.sparse_steps import update
-from lsmdp.arrays import Floats, as_told
+from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.forms import Form, Past, vector
+from lsmdp.learners.base import Bounds, LearnerBase, Tracking
+from lsmdp.learners.played import Played
 from lsmdp.learners.protocol import Report
-from lsmdp.learners.stretch import Stretch, running_means, running_sum
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy, kept_flow
+from lsmdp.policy import Policy
 
-NEARLY_PERIODIC = 0.05  # least probability of staying that keeps every eigenvalue of P away from -1
+# The least probability of staying in a state that keeps every eigenvalue of P well away from -1.
+LEAST_CHANCE_OF_STAYING = 0.05
 
 
 class TrackState(NamedTuple):
@@ -45,7 +45,7 @@ class TrackState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TrackTheLeader:
+class TrackTheLeader(LearnerBase):
     """``steps`` Bellman updates a round, each averaged over two iterates unless ``averaged`` is False."""
 
     steps: int = 1
@@ -62,7 +62,7 @@ class TrackTheLeader:
 
     def init(self, lmdp: LMDP) -> TrackState:
         """Round 1 plays P."""
-        if not self.averaged and lmdp.P.diagonal().min() < NEARLY_PERIODIC:
+        if not self.averaged and lmdp.P.diagonal().min() < LEAST_CHANCE_OF_STAYING:
             warnings.warn(
                 "plain tracking of a chain that hardly ever stays where it is may resonate with the costs; "
                 "use averaged=True (the default), or lmdp.lazy(0.1)",
@@ -70,43 +70,30 @@ class TrackTheLeader:
             )
         return TrackState(0, np.zeros(lmdp.n), np.zeros(lmdp.n), 0.0, 0.0)
 
+    @property
+    def tracking(self) -> Tracking:
+        """As the theory speaks of it."""
+        return Tracking(self.steps, self.averaged)
+
     def policy(self, lmdp: LMDP, state: TrackState) -> Policy:
         """The policy of the tracking v."""
         return Policy(lmdp, state.v)
 
-    def observe(self, lmdp: LMDP, state: TrackState, c_t: Floats) -> TrackState:
-        """Add the cost and take the Bellman updates for the new mean."""
-        c_t = as_told(c_t, lmdp.names)
-        if lmdp.square is not None:
-            tracked: TrackState = self.observe_all(lmdp, state, c_t[np.newaxis]).state
-            return tracked
-        return self._observe(lmdp, state, c_t)
-
-    def observe_all(self, lmdp: LMDP, state: TrackState, costs: Floats) -> Stretch:
-        """The same for each row of costs, on a small model in compiled code (full.py)."""
-        assert lmdp.square is not None
-        rounds, t = len(costs), state.t + 1 + np.arange(len(costs))
-        means = np.vstack([state.c_sum / max(state.t, 1), running_means(state.c_sum, costs, state.t)])
-        values, lo, hi, done = np.vstack([state.v, costs]), np.empty(rounds), np.empty(rounds), 0
-        while done < rounds:
-            rest = values[done:], lo[done:], hi[done:], lmdp.rounding
-            done += full.track_all(lmdp.square, lmdp.temperature, means[done:], self.steps, self.averaged, *rest)
-            if done < rounds:  # v spans too much for one scale
-                before = running_sum(state.c_sum, costs[:done])
-                hard = self._observe(lmdp, TrackState(int(t[done]) - 1, before, values[done], 0.0, 0.0), costs[done])
-                values[done + 1], lo[done], hi[done], done = hard.v, hard.lo, hard.hi, done + 1
-        after = TrackState(int(t[-1]), running_sum(state.c_sum, costs), values[-1].copy(), float(lo[-1]), float(hi[-1]))
-        return Stretch(values, lo, hi, np.full(rounds, self._passes), after)
-
-    def _observe(self, lmdp: LMDP, state: TrackState, c_t: Floats) -> TrackState:
-        known = kept_flow(lmdp, state.v)
-        given = (lmdp.P, lmdp.temperature, state.c_sum, c_t, state.t + 1, state.v, known)
-        found = update(*given, steps=self.steps, averaged=self.averaged, slack=lmdp.rounding)
-        return TrackState(state.t + 1, *found)
+    def observe_block(self, lmdp: LMDP, state: TrackState, costs: Floats, policy: Policy | None = None) -> Played:
+        """Add each cost, and take the Bellman updates for the new mean."""
+        known = None if policy is None else policy.known_flow
+        found = lmdp.moves.track(self.steps, self.averaged, state.t, state.c_sum, costs, state.v, known)
+        after = TrackState(state.t + len(costs), found.c_sum, found.v, float(found.lo[-1]), float(found.hi[-1]))
+        return Played(found.values, found.lo, found.hi, np.full(len(costs), self._passes), after)
 
     def report(self, before: TrackState, after: TrackState) -> Report:
         """The bounds that the policy played proves for the mean cost before the round."""
         return Report(after.lo, after.hi, self._passes)
+
+    def bounds(self, lmdp: LMDP, state: TrackState) -> Bounds:
+        """Those of the coming policy for the mean of all costs; the state has them a round later, in passing."""
+        _, lo, hi = lmdp.moves.residual(state.c_sum / max(state.t, 1), state.v)
+        return float(lo), float(hi)
 
     @property
     def _passes(self) -> int:

@@ -87,18 +87,13 @@ class CostRange(NamedTuple):
             seen = seen.observe(c_t)
         return seen
 
-    def observe(self, c_t: Any) -> CostRange:
-        """After one more round."""
-        return self._with(as_cost(c_t, self.total.size)[np.newaxis])
-
-    def observe_all(self, costs: Floats) -> CostRange:
-        """After some more rounds, one in each row; a cost that is no number is an error."""
-        finite = np.isfinite(costs).all(axis=1)
-        if not finite.all():
-            as_cost(costs[int(np.argmin(finite))], self.total.size)
-        return self._with(costs)
-
-    def _with(self, costs: Floats) -> CostRange:
+    def observe(self, costs: Any) -> CostRange:
+        """After one more round, or after some more, with a row each; a cost that is no number is an error."""
+        if not (isinstance(costs, np.ndarray) and costs.ndim == 2):
+            costs = as_cost(costs, self.total.size)[np.newaxis]
+        usable = np.isfinite(costs).all(axis=1) & (costs.shape[1] == self.total.size)
+        if not usable.all():
+            as_cost(costs[int(np.argmin(usable))], self.total.size)
         sums = tuple(array.copy() for array in self[1:])
         add_costs(read_only(costs.view()), *sums)
         return CostRange(self.T + len(costs), *sums)

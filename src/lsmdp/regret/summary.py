@@ -29,7 +29,7 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.costs.sequence import Costs as CostSequence
 from lsmdp.errors import SpecError
-from lsmdp.learners import FollowTheLeader, titled
+from lsmdp.learners import titled
 from lsmdp.regret.bracket import Bracket
 from lsmdp.regret.bracket import bracket as bracket_of
 from lsmdp.regret.comparators import Costs, fixed_cost
@@ -133,33 +133,33 @@ class Regret:
 
 def regret(run: Run, *, bracket: bool = False) -> Regret:
     """The regret of every learner of a run against the leader and, if asked for, a bracket of the best policy."""
-    table, lmdp, T = run.table, run.lmdp, run.rounds
+    game, lmdp, T = run.game, run.lmdp, run.rounds
     if T == 0:
         raise SpecError("no round was played, so there is no regret. Give at least one cost.")
-    leader = solve(lmdp, table.seen.mean, tol=LEADER_GAP, throw=False)
+    leader = solve(lmdp, game.seen.mean, tol=LEADER_GAP, throw=False)
     notes: list[str] = []
     leader_cost, bounds, along = None, None, {}
     if not getattr(run.costs, "replayable", True):
         notes.append("the costs could be read only once, so no comparator was evaluated on them")
     else:
-        leader_cost = fixed_cost(lmdp, leader.policy, run.costs, table.start).loss
+        leader_cost = fixed_cost(lmdp, leader.policy, run.costs, game.start).loss
         along = _leaders_along(run)
-        bounds = bracket_of(lmdp, run.costs, table.start, {"leader": leader.policy}) if bracket else None
+        bounds = bracket_of(lmdp, run.costs, game.start, {"leader": leader.policy}) if bracket else None
     if bounds is not None and leader_cost is not None and leader_cost - bounds.high > FAR_BELOW * T:
         notes.append(
             f"WARNING: a stationary policy pays {(leader_cost - bounds.high) / T:.3g} a round less than the leader: "
             "the costs are in phase with something, and no learner of this kind has small regret against it."
         )
     notes += _without_law(run)
-    learners = [_learner_regret(run, k, leader, leader_cost, bounds, along) for k in range(len(table.seats))]
+    learners = [_learner_regret(run, k, leader, leader_cost, bounds, along) for k in range(len(game.players))]
     return Regret(T, leader, leader_cost, bounds, learners, notes)
 
 
 def _without_law(run: Run) -> list[str]:
     """Why a sum over all rounds at the stationary laws is not known, where it would be cheap."""
-    seats = zip(run.table.seats, run.table.tallies, strict=True)
-    lost = [seat.learner.name for seat, tally in seats if seat.ideal and np.isnan(tally.ideal_loss)]
-    if not lost:
+    both = zip(run.game.players, run.game.tallies, strict=True)
+    lost = [player.learner.name for player, tally in both if np.isnan(tally.ideal_loss)]
+    if not lost or not run.lmdp.law_is_cheap:
         return []
     return [
         f"There is no idealised loss or regret of {', '.join(lost)}: in some rounds the stationary law of the policy "
@@ -176,38 +176,36 @@ def _learner_regret(
     bounds: Bracket | None,
     along: dict[int, float],
 ) -> LearnerRegret:
-    table, T = run.table, run.rounds
-    tally, seat = table.tallies[k], table.seats[k]
+    game, T = run.game, run.rounds
+    tally, player = game.tallies[k], game.players[k]
     ideal, total = _known(tally.ideal_loss), T * leader.average_cost
-    bound = guarantee(run.lmdp, tally.loss, leader.v, table.start, table.seen)
-    own = seat.learner.own
-    exact_leader = type(own) is FollowTheLeader and not own.kappa
+    bound = guarantee(run.lmdp, tally.loss, leader.v, game.start, game.seen)
     return LearnerRegret(
-        name=seat.learner.name,
+        name=player.learner.name,
         tally=tally,
         leader=None if leader_cost is None else tally.loss - leader_cost,
         idealised=None if ideal is None else ideal - total,
-        identity=_known(tally.ideal_regret) if exact_leader else None,
+        identity=_known(tally.ideal_regret) if player.learner.follows_the_leader else None,
         transient=None if ideal is None else tally.loss - ideal,
         comparator=None if leader_cost is None else total - leader_cost,
         best_stationary=None if bounds is None else (tally.loss - bounds.high, tally.loss - bounds.low),
         guarantee={m: bound.against(m) for m in SHOWN},
-        along=[(t, tallies[k].loss, tallies[k].loss - along[t]) for t, _, tallies in table.marks if t in along],
-        sampled=_interval(seat.paid),
-        clairvoyant=seat.learner.clairvoyant,
+        along=[(t, tallies[k].loss, tallies[k].loss - along[t]) for t, _, tallies in game.marks if t in along],
+        sampled=_interval(player.accounts.paid),
+        clairvoyant=player.learner.clairvoyant,
     )
 
 
 def _leaders_along(run: Run) -> dict[int, float]:
     """L_t(Q_{t+1}) for the marked rounds t, each against the leader of its own first t rounds."""
-    marks = run.table.marks
+    marks = run.game.marks
     work = sum(t for t, _, _ in marks) * run.lmdp.nnz
     if work > MARK_WORK or run.lmdp.n > MARK_STATES:
         return {}
     found, start = {}, None
     for t, c_bar, _ in marks:
         leader = solve(run.lmdp, c_bar, tol=LEADER_GAP, start=start, throw=False)
-        found[t] = fixed_cost(run.lmdp, leader.policy, _first(run.costs, t), run.table.start).loss
+        found[t] = fixed_cost(run.lmdp, leader.policy, _first(run.costs, t), run.game.start).loss
         start = leader
     return found
 

@@ -89,11 +89,11 @@ def place(folder: Folder, ax: Axes | None = None, *, learner: str | None = None,
     run = load(folder.path, trust=trust)
     if run.lmdp.grid_shape is None:
         raise SpecError(f'"{folder.path}" is no run on a grid, so there is no map to draw.')
-    names = [seat.learner.name for seat in run.table.seats]
+    names = [player.learner.name for player in run.game.players]
     chosen = names[0] if learner is None else learner
     if chosen not in names:
         raise SpecError(f'"{chosen}" did not play in this run. Learners: {", ".join(names)}.')
-    law = run.table.seats[names.index(chosen)].law
+    law = run.game.players[names.index(chosen)].law
     ax = _axes(ax)
     colours = ListedColormap([(r / 255, g / 255, b / 255) for r, g, b in palette()]).with_extremes(bad="0.8")
     image = ax.imshow(np.sqrt(raster(run.lmdp, law)), cmap=colours, interpolation="nearest")

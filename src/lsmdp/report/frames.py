@@ -24,7 +24,7 @@ from lsmdp.arrays import Floats
 from lsmdp.game import Run
 from lsmdp.policy import Policy
 from lsmdp.report.layout import LARGEST, layout
-from lsmdp.theory.trace import Seats
+from lsmdp.theory.trace import Standing
 
 FRAMES = 90
 FEWEST = 6
@@ -37,7 +37,7 @@ class Film:
 
     def __init__(self, run: Run) -> None:
         self.run, lmdp = run, run.lmdp
-        self.names = [seat.learner.name for seat in run.table.seats if not seat.learner.clairvoyant]
+        self.names = [player.learner.name for player in run.game.players if not player.learner.clairvoyant]
         self.places: Floats | None = lmdp.positions
         if self.places is not None and lmdp.grid_shape is None:
             self.places = self.places[:, ::-1] * (-1.0, 1.0)  # (x, y) as a grid's (down, across): north is up
@@ -49,10 +49,10 @@ class Film:
         self.rounds = frozenset(wanted)
         self.shots: list[dict[str, Any]] = []
 
-    def look(self, t: int, cost: Floats, mean: Floats, seats: Seats) -> None:
+    def look(self, t: int, cost: Floats, mean: Floats, standing: Standing) -> None:
         """Keep a frame of round t."""
         fields = {"cost": scaled(cost), "mean": scaled(mean)}
-        for name, (policy, law) in seats.items():
+        for name, (policy, law) in standing.items():
             fields[f"value:{name}"] = scaled(policy.v)
             fields[f"law:{name}"] = scaled(law, root=True)
             fields[f"flow:{name}"] = _flow(policy, self.places)
@@ -60,18 +60,19 @@ class Film:
 
     def shoot(self, watch: Callable[[int], None]) -> None:
         """Play the run again for the frames alone."""
-        lmdp, start = self.run.lmdp, self.run.table.start
-        players = [seat.learner for seat in self.run.table.seats if seat.learner.name in self.names]
-        states, laws = [player.init(lmdp) for player in players], [start for _ in players]
+        lmdp, start = self.run.lmdp, self.run.game.start
+        everyone = [player.learner for player in self.run.game.players]
+        learners = [learner for learner in everyone if learner.name in self.names]
+        states, laws = [learner.init(lmdp) for learner in learners], [start for _ in learners]
         total = np.zeros(lmdp.n)
         for t, c_t in enumerate(islice(iter(self.run.costs), self.run.rounds), 1):
-            policies = [player.policy(lmdp, state) for player, state in zip(players, states, strict=True)]
+            policies = [learner.policy(lmdp, state) for learner, state in zip(learners, states, strict=True)]
             if t in self.rounds:
-                seats = dict(zip(self.names, zip(policies, laws, strict=True), strict=True))
-                self.look(t, np.asarray(c_t), total / max(t - 1, 1), seats)
+                standing = dict(zip(self.names, zip(policies, laws, strict=True), strict=True))
+                self.look(t, np.asarray(c_t), total / max(t - 1, 1), standing)
             laws = [policy.push(law) for policy, law in zip(policies, laws, strict=True)]
             laws = [law / law.sum() for law in laws]
-            states = [player.observe(lmdp, state, c_t) for player, state in zip(players, states, strict=True)]
+            states = [learner.observe(lmdp, state, c_t) for learner, state in zip(learners, states, strict=True)]
             total = total + c_t
             watch(t)
 

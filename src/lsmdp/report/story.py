@@ -39,7 +39,7 @@ Watch = Callable[[str, int, int], None]  # what is being done, the round, and of
 def story(folder: Folder, run: Run, watch: Watch) -> dict[str, Any]:
     """The whole page."""
     summary = folder.summary()
-    seen = run.table.seen
+    seen = run.game.seen
     costs = float(seen.lowest.min()), float(seen.highest.max())
     learners = _learners(summary, costs[0])
     film = Film(run)
@@ -217,8 +217,8 @@ def _map(run: Run, film: Film) -> dict[str, Any]:
 
 def _busiest(run: Run) -> str:
     """Where each learner ends up most likely to be."""
-    seats = run.table.seats
-    said = [words.likeliest(seat.learner.title, seat.law, lambda x: _place(run.lmdp, x)) for seat in seats]
+    players = run.game.players
+    said = [words.likeliest(player.learner.title, player.law, lambda x: _place(run.lmdp, x)) for player in players]
     return f"The likeliest place after the last round: {', '.join(said)}."
 
 
@@ -237,9 +237,9 @@ def _edges(P: Any) -> list[int]:
 
 def _table_of_states(run: Run) -> dict[str, Any]:
     lmdp = run.lmdp
-    laws = {seat.learner.title: seat.law for seat in run.table.seats}
+    laws = {player.learner.title: player.law for player in run.game.players}
     shown = np.unique(np.concatenate([np.argsort(-law)[:150] for law in laws.values()]))
-    mean = run.table.seen.mean
+    mean = run.game.seen.mean
     columns = [
         {"name": "state"},
         {"name": "mean cost", "number": True},

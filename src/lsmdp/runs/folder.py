@@ -2,7 +2,7 @@
 
     spec.toml        what was asked for (spec.py)
     manifest.json    versions and hashes of the inputs: equal manifests and specs give equal bits
-    checkpoint.npz   the table after the last saved round, and how many parts belong to it
+    checkpoint.npz   the game after the last saved round, and how many parts belong to it
     rounds/          the rounds so far, in numbered parts; gone once the run is finished
     rounds.parquet   all rounds; its presence says that the game is over
     summary.json     losses and regrets; its presence says that the run is finished
@@ -46,7 +46,7 @@ from lsmdp.files import (
     require_own,
 )
 from lsmdp.forms import Array, Form
-from lsmdp.game.player import Round
+from lsmdp.game import Round
 from lsmdp.inputs.files import UnreadableError
 from lsmdp.inputs.parquet import CHECKSUMS, read_parquet
 from lsmdp.inputs.records import read_json
@@ -59,9 +59,11 @@ if TYPE_CHECKING:
 ROW_GROUP = 2**16  # rows of rounds.parquet that are kept together, whatever the parts were
 BEGUN = "manifest.json"  # a folder that was being made holds no more, but for drafts
 PART = re.compile(r"part-(\d{6,})\.parquet")
-VERSION = 1  # of the checkpoint
+# Of the layout of a checkpoint. Those of version 1 have other names, and states of learners that are no longer read.
+VERSION, EARLIER = 2, 1
 ROUND = Form(dtype=np.int64, low=1, high=forms.BEYOND_COUNTS)
 HASH = Form(((32,),), np.uint8)
+_SEAT = re.compile(r"^seat(\d+\.)")  # how the arrays of a player begin in version 1
 NOT_A_ZIP = (ValueError, KeyError, EOFError, OSError, RuntimeError, OverflowError, struct.error, BadZipFile)
 
 
@@ -184,14 +186,16 @@ class Folder:
         """The arrays that were saved last, if any were, as far as they can be judged without the model.
 
         That is, they are those that were written, and what belongs to the folder is in order: the round ``t``, a
-        checksum for each of the ``parts``, and the ``hash`` of the costs (manifest.py).
+        checksum for each of the ``parts``, and the ``hash`` of the costs (manifest.py). Of an earlier ``version``, only
+        a game that is over can be read, without the states of the learners: nothing goes on from them.
         """
         path = self.path / "checkpoint.npz"
         if not self.has_checkpoint:
             return None
         arrays = _read_arrays(path)
         checksum, version = arrays.pop("checksum", None), arrays.pop("version", None)
-        if version is None or version.shape or version != VERSION:
+        readable = (VERSION, EARLIER) if self.is_played else (VERSION,)
+        if version is None or version.shape or version not in readable:
             there = "an earlier one" if version is None else f"version {version}"
             raise SpecError(
                 f'"{path}" is of another format ({there}; this lsmdp reads version {VERSION}). Go on with the lsmdp '
@@ -204,11 +208,11 @@ class Folder:
             forms.require(arrays, {"parts": _parts_form(arrays)})
         except SpecError as wrong:
             raise damaged(path, wrong) from None
-        return arrays
+        return {_SEAT.sub(r"player\1", name): array for name, array in arrays.items()} | {"version": version}
 
     def write_checkpoint(self, arrays: Mapping[str, Any]) -> None:
         """Replace the last checkpoint."""
-        kept: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items()}
+        kept: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items() if name != "version"}
         checksum = np.frombuffer(forms.digest(kept), dtype=np.uint8)
         with atomic(self.path / "checkpoint.npz") as stream:
             np.savez(stream, **kept, version=np.asarray(VERSION), checksum=checksum)

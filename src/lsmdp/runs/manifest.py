@@ -5,7 +5,7 @@ model. The hash of the costs covers all that determines their values. While a ru
 
     h_0 = 32 zero bytes,    h_t = sha256(h_{t-1}, bytes of c_t)
 
-of the rounds so far is kept beside the table: a cost file may be repaired or completed beyond round t, and the run goes
+of the rounds so far is kept beside the game: a cost file may be repaired or completed beyond round t, and the run goes
 on as if the file had always been like that.
 """
 

@@ -5,9 +5,9 @@ checkpoint does the same arithmetic as one that was never stopped. Checkpoints a
 take no more than about a tenth of it.
 
 What stops a run keeps it: Ctrl-C waits for the end of the round (a second one does not wait) or, in a small game, of
-the stretch of some hundred rounds that is being played at once, and a cost that cannot be used ends the game before its
+the block of some hundred rounds that is being played at once, and a cost that cannot be used ends the game before its
 round. Both save what was played, and the exception carries a note that says how to go on. A failure in the midst of a
-round or stretch leaves the checkpoint before it.
+round or block leaves the checkpoint before it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.costs import Costs
 from lsmdp.errors import SpecError
-from lsmdp.game import Run, Table
-from lsmdp.game.player import Round
-from lsmdp.runs.folder import Folder, damaged
+from lsmdp.game import Game, Round, Run
+from lsmdp.runs.folder import VERSION, Folder, damaged
 from lsmdp.runs.manifest import (
     NO_ROUNDS,
     differences,
@@ -46,19 +45,19 @@ EVERY = 2.0  # seconds between two checkpoints,
 PATIENCE = 10.0  # and at least this many times what the last one took
 SINGLE = 1000  # rounds that are played one by one, so that there is something to see at once
 
-Watch = Callable[[Table, int | None], None]  # shown the table and the number of rounds, where that is known
+Watch = Callable[[Game, int | None], None]  # shown the game and the number of rounds, where that is known
 
 
 def start(spec: Spec, path: str | PathLike[str], *, every: float = EVERY, watch: Watch | None = None) -> Run:
-    """Play a run from its first round to its end in a new folder; ``watch`` is called after each round or stretch."""
+    """Play a run from its first round to its end in a new folder; ``watch`` is called after each round or block."""
     folder = Folder(Path(path))
     folder.require_free()
-    game = _Game.lay(spec)
-    made_from = manifest(spec, game.table.lmdp, game.costs)
+    planned = _Planned.by(spec)
+    made_from = manifest(spec, planned.game.lmdp, planned.costs)
     with folder.locked():
         folder.require_free()
         folder.create(spec, made_from)
-        return _finish(folder, game, _Keeper(folder, game.table, every), watch)
+        return _finish(folder, planned, _Keeper(folder, planned.game, every), watch)
 
 
 def resume(
@@ -83,21 +82,21 @@ def resume(
         there = folder.spec()
         if spec is None and not trust:
             _require_near(folder, there)
-        game = _Game.lay(_continued(there, spec))
-        keeper = _Keeper(folder, game.table, every)
+        planned = _Planned.by(_continued(there, spec))
+        keeper = _Keeper(folder, planned.game, every)
         saved = folder.checkpoint()
         if saved is None and folder.is_played:
             raise damaged(folder.path / "checkpoint.npz", "it is not there")
-        _require_same_run(folder, there, game, saved)
+        _require_same_run(folder, there, planned, saved)
         if saved is not None:
-            keeper.restore(saved, game.costs.T)
+            keeper.restore(saved, planned.costs.T)
         if not folder.is_played:
             folder.require_parts(keeper.parts)
         folder.drop_parts_after(len(keeper.parts))
-        if game.spec.bracket and not there.bracket:
+        if planned.spec.bracket and not there.bracket:
             folder.drop_summary()
-        folder.write_spec(game.spec)
-        return _finish(folder, game, keeper, watch)
+        folder.write_spec(planned.spec)
+        return _finish(folder, planned, keeper, watch)
 
 
 def load(path: str | PathLike[str], *, trust: bool = False) -> Run:
@@ -115,14 +114,14 @@ def load(path: str | PathLike[str], *, trust: bool = False) -> Run:
     spec = folder.spec()
     if not trust:
         _require_near(folder, spec)
-    game = _Game.lay(spec)
-    if different := _changed_inputs(folder, game, saved):
+    planned = _Planned.by(spec)
+    if different := _changed_inputs(folder, planned, saved):
         raise SpecError(
             f'"{path}" was played on other inputs: they differ in {", ".join(different)}. Bring back the files as they '
             "were, or play again with another --out."
         )
-    _Keeper(folder, game.table).restore(saved, game.costs.T)
-    return game.run()
+    _Keeper(folder, planned.game).restore(saved, planned.costs.T)
+    return planned.run()
 
 
 def _require_near(folder: Folder, spec: Spec) -> None:
@@ -145,23 +144,23 @@ def _continued(there: Spec, here: Spec | None) -> Spec:
     return there if here is None else here.model_copy(update={"bracket": here.bracket or there.bracket})
 
 
-class _Game(NamedTuple):
-    """A table, and the costs to be played at it."""
+class _Planned(NamedTuple):
+    """What a spec asks for: the costs, and the game that they are to be played in."""
 
     spec: Spec
     costs: Costs
-    table: Table
+    game: Game
 
     @classmethod
-    def lay(cls, spec: Spec) -> _Game:
+    def by(cls, spec: Spec) -> _Planned:
         """The game of a spec before round 1."""
         lmdp = spec.model()
-        table = Table.lay(lmdp, spec.players(), start=spec.start, sample=spec.sample, seed=spec.seed)
-        return cls(spec, spec.cost_sequence(lmdp), table)
+        game = Game.begin(lmdp, spec.players(), start=spec.start, sample=spec.sample, seed=spec.seed)
+        return cls(spec, spec.cost_sequence(lmdp), game)
 
     def run(self) -> Run:
         """The rounds played so far."""
-        return Run(self.table, replace(self.costs, T=self.table.t))
+        return Run(self.game, replace(self.costs, T=self.game.t))
 
 
 @dataclass
@@ -169,7 +168,7 @@ class _Keeper:
     """Writes down what is played, in parts and checkpoints."""
 
     folder: Folder
-    table: Table
+    game: Game
     every: float = EVERY
     parts: list[int] = field(default_factory=list)  # a checksum for each
     saved: int = 0  # rounds
@@ -182,18 +181,15 @@ class _Keeper:
         try:
             if rounds is not None and saved["t"] > rounds:
                 raise SpecError(f"it is of round {saved['t']}, and the game has {rounds}")
-            self.table.restore(saved, costs=(0.0, 1.0))
+            self.game.restore(saved, costs=(0.0, 1.0), states=saved["version"] == VERSION)
         except SpecError as broken:
             raise damaged(self.folder.path / "checkpoint.npz", broken) from None
-        self.parts, self.hashed, self.saved = saved["parts"].tolist(), saved["hash"].tobytes(), self.table.t
+        self.parts, self.hashed, self.saved = saved["parts"].tolist(), saved["hash"].tobytes(), self.game.t
 
     def play(self, costs: Floats) -> None:
         """Play the next rounds, one for each row; save if it is time to."""
-        if len(costs) == 1:
-            self.rows += self.table.play(costs[0])
-        else:
-            for blocks in self.table.play_all(costs):
-                self.rows += chain.from_iterable(zip(*(block.rows() for block in blocks), strict=True))
+        played = self.game.play(costs)
+        self.rows += chain.from_iterable(zip(*(records.rows() for records in played), strict=True))
         for c_t in costs:
             self.hashed = next_hash(self.hashed, c_t)
         if time.perf_counter() >= self.due:
@@ -206,8 +202,8 @@ class _Keeper:
         began = time.perf_counter()
         parts = [*self.parts, self.folder.write_part(len(self.parts) + 1, self.rows)]
         own = {"parts": np.array(parts, dtype=np.uint64), "hash": np.frombuffer(self.hashed, dtype=np.uint8)}
-        self.folder.write_checkpoint(self.table.to_arrays() | own)
-        self.parts, self.saved, self.rows = parts, self.table.t, []
+        self.folder.write_checkpoint(self.game.to_arrays() | own)
+        self.parts, self.saved, self.rows = parts, self.game.t, []
         ended = time.perf_counter()
         self.due = ended + max(self.every, PATIENCE * (ended - began))
 
@@ -217,37 +213,37 @@ def _play(keeper: _Keeper, costs: Costs, watch: Watch | None) -> None:
     turn = Turn()
     with turn.minding():
         try:
-            for stretch in _stretches(keeper.table, costs):
+            for block in _blocks(keeper.game, costs):
                 with turn:
-                    keeper.play(stretch)
+                    keeper.play(block)
                 if watch is not None:
-                    watch(keeper.table, costs.T)
+                    watch(keeper.game, costs.T)
         finally:
             if not turn.is_on:
                 keeper.save()
 
 
-def _stretches(table: Table, costs: Costs) -> Iterator[Floats]:
+def _blocks(game: Game, costs: Costs) -> Iterator[Floats]:
     """The rounds that are left: one by one, and several at a time once a game is under way."""
-    t = table.t
+    t = game.t
     for block in costs.blocks_from(t + 1):
         size = len(block) if t >= SINGLE else 1
         yield from (block[first : first + size] for first in range(0, len(block), size))
         t += len(block)
 
 
-def _finish(folder: Folder, game: _Game, keeper: _Keeper, watch: Watch | None) -> Run:
+def _finish(folder: Folder, planned: _Planned, keeper: _Keeper, watch: Watch | None) -> Run:
     """Whatever is left to do of a run."""
     try:
         if not folder.is_played:
-            _play(keeper, game.costs, watch)
+            _play(keeper, planned.costs, watch)
         folder.join(keeper.parts)
-        run = game.run()
+        run = planned.run()
         if not folder.is_finished:
             folder.write_summary(summarise(folder, run))
     except BaseException as stop:
         if saved := _saved_rounds(folder, keeper):
-            stop.add_note(_how_to_go_on(folder, game, saved))
+            stop.add_note(_how_to_go_on(folder, planned, saved))
         else:
             folder.discard()
         raise
@@ -262,34 +258,34 @@ def _saved_rounds(folder: Folder, keeper: _Keeper) -> int:
     return keeper.saved
 
 
-def _how_to_go_on(folder: Folder, game: _Game, saved: int) -> str:
+def _how_to_go_on(folder: Folder, planned: _Planned, saved: int) -> str:
     kept = f'Rounds 1 to {saved:,} are kept in "{folder.path}".'
-    if not game.costs.replayable and not folder.is_played:
+    if not planned.costs.replayable and not folder.is_played:
         return f"{kept} Standard input cannot be read again: to go on, name a file that holds all its lines as --costs."
-    return f"{kept} Go on with: {game.spec.command(folder.path)}"
+    return f"{kept} Go on with: {planned.spec.command(folder.path)}"
 
 
-def _changed_inputs(folder: Folder, game: _Game, saved: dict[str, Any] | None) -> list[str]:
+def _changed_inputs(folder: Folder, planned: _Planned, saved: dict[str, Any] | None) -> list[str]:
     """Which of the kernel and the costs are not those of the rounds in the folder."""
-    old, new = folder.manifest(), manifest(game.spec, game.table.lmdp, game.costs)
+    old, new = folder.manifest(), manifest(planned.spec, planned.game.lmdp, planned.costs)
     different = []
     if old.get("kernel") != new["kernel"]:
         different.append(hash_difference("kernel", old, new))
-    if old.get("costs") != new["costs"] and not _same_past(folder, game.costs, saved):
+    if old.get("costs") != new["costs"] and not _same_past(folder, planned.costs, saved):
         different.append(hash_difference("costs", old, new))
     return different
 
 
-def _require_same_run(folder: Folder, there: Spec, game: _Game, saved: dict[str, Any] | None) -> None:
+def _require_same_run(folder: Folder, there: Spec, planned: _Planned, saved: dict[str, Any] | None) -> None:
     """Raise unless the rounds in the folder are those that this game would have played."""
-    old, new = folder.manifest(), manifest(game.spec, game.table.lmdp, game.costs)
-    different = differences(there, game.spec) + _changed_inputs(folder, game, saved)
+    old, new = folder.manifest(), manifest(planned.spec, planned.game.lmdp, planned.costs)
+    different = differences(there, planned.spec) + _changed_inputs(folder, planned, saved)
     if different:
         raise SpecError(
             f'"{folder.path}" holds another run, which differs in {", ".join(different)}. Ask for the same, or '
             "choose another folder with --out."
         )
-    if not game.costs.replayable and not folder.is_played:
+    if not planned.costs.replayable and not folder.is_played:
         raise SpecError(
             f'"{folder.path}" holds an unfinished run on costs from standard input, which cannot be read again. To go '
             "on, name a file that holds all its lines as --costs."

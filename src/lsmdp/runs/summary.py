@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from lsmdp.game import Run, Tally
-from lsmdp.game.table import tally_form
-from lsmdp.learners import Player
+from lsmdp.game.records import tally_form
+from lsmdp.learners import CompleteLearner
 from lsmdp.regret import regret
 from lsmdp.runs.folder import Folder, damaged
 from lsmdp.runs.spec import Spec
@@ -40,8 +40,8 @@ def progress_of(folder: Folder) -> dict[str, Any]:
         if fault := tally_form(len(spec.learners)).fault(tallies):
             raise damaged(folder.path / "checkpoint.npz", f"the array of tallies {fault}")
     learners = {
-        player.name: {"clairvoyant": player.clairvoyant} | _partial(Tally(*row))
-        for player, row in zip(map(Player.of, spec.players()), tallies.tolist(), strict=True)
+        learner.name: {"clairvoyant": learner.clairvoyant} | _partial(Tally(*row))
+        for learner, row in zip(map(CompleteLearner.of, spec.players()), tallies.tolist(), strict=True)
     }
     head = _head(folder, 0 if saved is None else int(saved["t"]), finished=False)
     return head | {"learners": learners} | _in_your_units(learners, spec)

@@ -120,8 +120,8 @@ def rows(run: Run) -> Iterator[Row]:
     """The rows of a run, learner by learner."""
     found = run.regret()
     average = _averages(run, found)
-    marks = [(t, tallies) for t, _, tallies in run.table.marks if t < run.rounds]
-    marks.append((run.rounds, run.table.tallies))
+    marks = [(t, tallies) for t, _, tallies in run.game.marks if t < run.rounds]
+    marks.append((run.rounds, run.game.tallies))
     for k, one in enumerate(found.learners):
         regret = {t: value for t, _, value in one.along}
         if one.leader is not None:
@@ -134,7 +134,7 @@ def _averages(run: Run, found: Regret) -> dict[int, float]:
     """lambda_{t+1} at the rounds where the regret along the way is known, and at the end."""
     known = {t for t, _, _ in found.learners[0].along}
     average, start = {}, None
-    for t, c_bar, _ in run.table.marks:
+    for t, c_bar, _ in run.game.marks:
         if t in known and t < run.rounds:
             start = solve(run.lmdp, c_bar, tol=LEADER_GAP, start=start, throw=False)
             average[t] = start.average_cost

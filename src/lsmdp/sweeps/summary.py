@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import Floats
-from lsmdp.learners import Player, learner_by_name
+from lsmdp.learners import CompleteLearner, learner_by_name
 from lsmdp.regret.summary import LEADER_GAP
 from lsmdp.runs.manifest import versions
 from lsmdp.sweeps.growth import growth
@@ -70,7 +70,7 @@ def _game(model: str, costs: str, rounds: int, runs: Sequence[tuple[Job, Sequenc
 
 def clairvoyant(name: str) -> bool:
     """Whether the learner of this name sees the cost of the round that it plays."""
-    return Player.of(learner_by_name(name)).clairvoyant
+    return CompleteLearner.of(learner_by_name(name)).clairvoyant
 
 
 def _learner(of_seeds: Sequence[Sequence[Row]]) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
-from lsmdp.learners import TrackTheLeader
 from lsmdp.theory.certificate import (
     Certificate,
     Reading,
@@ -26,7 +25,7 @@ from lsmdp.theory.identities import (
     any_regrets,
     excess_of,
     idealised,
-    seat_errors,
+    player_errors,
 )
 from lsmdp.theory.lemmas import all_pairs, both_spans
 from lsmdp.theory.regrets import (
@@ -38,7 +37,7 @@ from lsmdp.theory.regrets import (
     total_error,
 )
 from lsmdp.theory.statement import statement
-from lsmdp.theory.trace import SeatTrace, Trace
+from lsmdp.theory.trace import PlayerTrace, Trace
 
 UNKNOWN = "L is not known for this model"
 
@@ -149,20 +148,22 @@ def exp_concavity(game: Trace, *, reading: Reading) -> Certificate:
     "R' <= new:log + (C L/2 + 1) sum span(v_t - v*_t), for any v_t",
     per_learner=True,
 )
-def approximate_leader(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
+def approximate_leader(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certificate:
     """Theorem 1, with L of the policies that the game has met."""
-    found = game.met(seat)
+    found = game.met(player)
     if not math.isfinite(found.L):
-        return left_out("new:approximate", reading, found.left_out.get("L", UNKNOWN), about=seat.name)
-    errors = float(seat.rows.error.sum())
+        return left_out("new:approximate", reading, found.left_out.get("L", UNKNOWN), about=player.name)
+    errors = float(player.rows.error.sum())
     right, more = bounded(game, found, lambda found: _approximate_bound(found, game.lg, errors))
-    return _at_the_end("new:approximate", game, seat, right, more, reading)
+    return _at_the_end("new:approximate", game, player, right, more, reading)
 
 
-def _at_the_end(label: str, game: Trace, seat: SeatTrace, right: float, more: float, reading: Reading) -> Certificate:
+def _at_the_end(
+    label: str, game: Trace, player: PlayerTrace, right: float, more: float, reading: Reading
+) -> Certificate:
     """R' after all rounds, and a bound to which the solves may add ``more``."""
-    left, off = excess_of(game, seat)[-1], float(seat_errors(game, seat)[-1]) + more
-    return at_most(label, reading, left, right, tolerance=off, trivial=any_regret(game), about=seat.name)
+    left, off = excess_of(game, player)[-1], float(player_errors(game, player)[-1]) + more
+    return at_most(label, reading, left, right, tolerance=off, trivial=any_regret(game), about=player.name)
 
 
 def _approximate_bound(found: Constants, lg: float, errors: float) -> float:
@@ -170,16 +171,16 @@ def _approximate_bound(found: Constants, lg: float, errors: float) -> float:
 
 
 @statement("new:approximate/2", "", "new", "span(v_t - v*_t) <= L gap_t", per_learner=True)
-def error_by_gap(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
+def error_by_gap(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certificate:
     """The distance to the leader by the certificate of the solve."""
-    found = game.met(seat)
+    found = game.met(player)
     if not math.isfinite(found.L):
-        return left_out("new:approximate/2", reading, found.left_out.get("L", UNKNOWN), about=seat.name)
-    left, right, rounds = seat.rows.error, found.L * seat.rows.gap, game.rounds
+        return left_out("new:approximate/2", reading, found.left_out.get("L", UNKNOWN), about=player.name)
+    left, right, rounds = player.rows.error, found.L * player.rows.gap, game.rounds
     off = found.L * game.leader.gap[:-1] + game.noise * (1.0 + game.leader.span_v[:-1])
-    trivial = seat.rows.span_v + game.leader.span_v[:-1]
+    trivial = player.rows.span_v + game.leader.span_v[:-1]
     return at_most(
-        "new:approximate/2", reading, left, right, tolerance=off, trivial=trivial, rounds=rounds, about=seat.name
+        "new:approximate/2", reading, left, right, tolerance=off, trivial=trivial, rounds=rounds, about=player.name
     )
 
 
@@ -189,18 +190,18 @@ def error_by_gap(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certifica
     "new",
     "N Bellman steps a round: R' <= (C^2 L^3 + C^2 L^2/2 + 2 C L + C L (C L + 2) A_N) (1 + log T) + 2 C L",
     per_learner=True,
-    only=TrackTheLeader,
+    of_tracking=True,
 )
-def tracking(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
+def tracking(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certificate:
     """Theorem 2, with L of the policies that the game has met; A_N = sum_{j>=1} a_{jN} <= L - 1."""
-    if not isinstance(seat.learner, TrackTheLeader):
-        raise SpecError(f"new:tracking is about TrackTheLeader, not {seat.name}.")
-    found = game.met(seat)
+    if player.tracking is None:
+        raise SpecError(f"new:tracking is about TrackTheLeader, not {player.name}.")
+    found = game.met(player)
     if not math.isfinite(found.L):
-        return left_out("new:tracking", reading, found.left_out.get("L", UNKNOWN), about=seat.name)
-    N = seat.learner.steps
+        return left_out("new:tracking", reading, found.left_out.get("L", UNKNOWN), about=player.name)
+    N = player.tracking.steps
     right, more = bounded(game, found, lambda found: _tracking_bound(found, game.lg, N))
-    return _at_the_end("new:tracking", game, seat, right, more, reading)
+    return _at_the_end("new:tracking", game, player, right, more, reading)
 
 
 def _tracking_bound(found: Constants, lg: float, N: int) -> float:
@@ -217,20 +218,20 @@ def _tracking_bound(found: Constants, lg: float, N: int) -> float:
         "for the averaged step; H C + log of the largest ratio in a column of P^H for the plain one"
     ),
     per_learner=True,
-    only=TrackTheLeader,
+    of_tracking=True,
 )
-def span_of_tracking(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
+def span_of_tracking(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certificate:
     """The spans that tracking meets, on the way to the next round too; in t rounds they grow to 3/2 N C t at most."""
-    if not isinstance(seat.learner, TrackTheLeader):
-        raise SpecError(f"new:lemmaA is about TrackTheLeader, not {seat.name}.")
-    found, averaged = game.constants, seat.learner.averaged
+    if player.tracking is None:
+        raise SpecError(f"new:lemmaA is about TrackTheLeader, not {player.name}.")
+    found, averaged = game.constants, player.tracking.averaged
     if not math.isfinite(found.primitivity_index):
-        return left_out("new:lemmaA", reading, found.left_out["primitivity_index"], about=seat.name)
-    left, right = seat.rows.span_iterates, found.S_averaged if averaged else found.S_iterates
-    trivial = (1.5 if averaged else 1.0) * seat.learner.steps * found.cost_range * game.rounds
+        return left_out("new:lemmaA", reading, found.left_out["primitivity_index"], about=player.name)
+    left, right = player.rows.span_iterates, found.S_averaged if averaged else found.S_iterates
+    trivial = (1.5 if averaged else 1.0) * player.tracking.steps * found.cost_range * game.rounds
     tolerance, rounds = game.noise * (1.0 + left), game.rounds
     return at_most(
-        "new:lemmaA", reading, left, right, tolerance=tolerance, trivial=trivial, rounds=rounds, about=seat.name
+        "new:lemmaA", reading, left, right, tolerance=tolerance, trivial=trivial, rounds=rounds, about=player.name
     )
 
 
@@ -241,18 +242,18 @@ def span_of_tracking(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certi
     "R_T(Q) <= R' + max v* - p_1.v* + m(Q) max_t span(c_t - c_bar), for any learner and any fixed Q",
     per_learner=True,
 )
-def against_rivals(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
+def against_rivals(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certificate:
     """The regret against each fixed policy."""
     if not game.rivals:
-        return left_out("new:comparator", reading, GONE, about=seat.name)
+        return left_out("new:comparator", reading, GONE, about=player.name)
     v = game.final.v
-    base = excess_of(game, seat)[-1] + float(v.max() - game.start @ v)
-    left = [seat.loss - rival.loss for rival in game.rivals]
+    base = excess_of(game, player)[-1] + float(v.max() - game.start @ v)
+    left = [player.loss - rival.loss for rival in game.rivals]
     right = [base + rival.mixing * rival.phase_span for rival in game.rivals]
     names = [rival.name for rival in game.rivals]
-    off, trivial = float(seat_errors(game, seat)[-1]), any_regret(game)
+    off, trivial = float(player_errors(game, player)[-1]), any_regret(game)
     return at_most(
-        "new:comparator", reading, left, right, tolerance=off, trivial=trivial, places=names, about=seat.name
+        "new:comparator", reading, left, right, tolerance=off, trivial=trivial, places=names, about=player.name
     )
 
 
@@ -266,18 +267,18 @@ def against_rivals(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certifi
     ),
     per_learner=True,
 )
-def posteriori(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
+def posteriori(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certificate:
     """The chain of inequalities of the theorem with the numbers of the run in place of its constants."""
-    return after_each_round("new:posteriori", game, seat, posteriori_terms(game, seat), reading)
+    return after_each_round("new:posteriori", game, player, posteriori_terms(game, player), reading)
 
 
 def after_each_round(
-    label: str, game: Trace, seat: SeatTrace, terms: dict[str, Floats], reading: Reading
+    label: str, game: Trace, player: PlayerTrace, terms: dict[str, Floats], reading: Reading
 ) -> Certificate:
     """R' after each round, and the sum of some terms that bounds it."""
-    left, right, off = excess_of(game, seat), sum(terms.values()), seat_errors(game, seat)
+    left, right, off = excess_of(game, player), sum(terms.values()), player_errors(game, player)
     trivial, rounds = any_regrets(game), game.rounds
-    return at_most(label, reading, left, right, tolerance=off, trivial=trivial, rounds=rounds, about=seat.name)
+    return at_most(label, reading, left, right, tolerance=off, trivial=trivial, rounds=rounds, about=player.name)
 
 
 @statement(
@@ -287,9 +288,9 @@ def after_each_round(
     "R' <= Rbar + sum 1/2 |p_t-mu*_t|_1 span(c_t-c_bar_t) + sum p_t.(v*_t-v*_{t-1} - min) + sum p_t.KL(Q_t||Q*_t)",
     per_learner=True,
 )
-def posteriori_sharp(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
+def posteriori_sharp(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certificate:
     """The same with means where new:posteriori has spans."""
-    return after_each_round("new:posteriori/3", game, seat, sharp_terms(game, seat), reading)
+    return after_each_round("new:posteriori/3", game, player, sharp_terms(game, player), reading)
 
 
 @statement(
@@ -314,9 +315,9 @@ def posteriori_idealised(game: Trace, *, reading: Reading) -> Certificate:
     return at_most("new:posteriori/2", reading, left, right, tolerance=off, trivial=trivial, rounds=rounds)
 
 
-def posteriori_terms(game: Trace, seat: SeatTrace) -> dict[str, Floats]:
+def posteriori_terms(game: Trace, player: PlayerTrace) -> dict[str, Floats]:
     """The four sums of new:posteriori after each round."""
-    steps, rows = game.steps, seat.rows
+    steps, rows = game.steps, player.rows
     moves = np.concatenate([[0.0], steps.change_v[:-1]])
     return {
         "idealised": np.cumsum(game.rounds * steps.change_v**2 / 8),
@@ -326,7 +327,7 @@ def posteriori_terms(game: Trace, seat: SeatTrace) -> dict[str, Floats]:
     }
 
 
-def sharp_terms(game: Trace, seat: SeatTrace) -> dict[str, Floats]:
+def sharp_terms(game: Trace, player: PlayerTrace) -> dict[str, Floats]:
     """The four sums of new:posteriori/3 after each round."""
-    rows = seat.rows
-    return posteriori_terms(game, seat) | {"idealised": idealised(game), "boundary": np.cumsum(rows.drift)}
+    rows = player.rows
+    return posteriori_terms(game, player) | {"idealised": idealised(game), "boundary": np.cumsum(rows.drift)}

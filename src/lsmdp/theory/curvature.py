@@ -56,7 +56,7 @@ from lsmdp.theory.regrets import (
     total_error,
 )
 from lsmdp.theory.statement import statement
-from lsmdp.theory.trace import SeatTrace, Trace
+from lsmdp.theory.trace import PlayerTrace, Trace
 
 
 def half(L: float) -> float:
@@ -144,15 +144,15 @@ def _psi(x: Floats) -> Floats:
     "new:posteriori with t times the right side of new:L2/4 in its first sum, where that is less than t x^2/8",
     per_learner=True,
 )
-def square_posteriori(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
+def square_posteriori(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certificate:
     """The regret of any learner by the numbers of the run, with the idealised part by new:L2/4."""
-    return after_each_round("new:L2/5", game, seat, curved_terms(game, seat), reading)
+    return after_each_round("new:L2/5", game, player, curved_terms(game, player), reading)
 
 
-def curved_terms(game: Trace, seat: SeatTrace) -> dict[str, Floats]:
+def curved_terms(game: Trace, player: PlayerTrace) -> dict[str, Floats]:
     """The four sums of new:L2/5 after each round."""
     least = np.minimum(secant_bound(game), game.steps.change_v**2 / 8)
-    return posteriori_terms(game, seat) | {"idealised": running_sum(game.rounds * least)}
+    return posteriori_terms(game, player) | {"idealised": running_sum(game.rounds * least)}
 
 
 @statement(

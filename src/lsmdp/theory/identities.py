@@ -40,7 +40,7 @@ from lsmdp.theory.certificate import (
 from lsmdp.theory.lemmas import no_laws
 from lsmdp.theory.regrets import GONE, any_regret, round_errors
 from lsmdp.theory.statement import statement
-from lsmdp.theory.trace import SeatTrace, Trace
+from lsmdp.theory.trace import PlayerTrace, Trace
 
 
 def idealised(game: Trace) -> Floats:
@@ -48,14 +48,14 @@ def idealised(game: Trace) -> Floats:
     return running_sum(game.rounds * game.steps.forward)
 
 
-def excess_of(game: Trace, seat: SeatTrace) -> Floats:
+def excess_of(game: Trace, player: PlayerTrace) -> Floats:
     """R' after each round."""
-    return np.asarray(np.cumsum(seat.rows.loss) - game.rounds * game.leader.average_cost[1:])
+    return np.asarray(np.cumsum(player.rows.loss) - game.rounds * game.leader.average_cost[1:])
 
 
-def seat_errors(game: Trace, seat: SeatTrace) -> Floats:
+def player_errors(game: Trace, player: PlayerTrace) -> Floats:
     """What the solves and rounding may have done to R' after each round."""
-    spans = 1.0 + max(float(game.leader.span_v.max()), float(seat.rows.span_v.max()))
+    spans = 1.0 + max(float(game.leader.span_v.max()), float(player.rows.span_v.max()))
     return np.asarray(round_errors(game) + game.noise * game.rounds * spans)
 
 
@@ -82,18 +82,18 @@ def any_regrets(game: Trace) -> Floats:
     ),
     per_learner=True,
 )
-def inexact(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
+def inexact(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certificate:
     """The FTL identity for policies that need not be leaders; what is allowed for is rounding alone (see above)."""
-    rows, t = seat.rows, game.rounds
+    rows, t = player.rows, game.rounds
     if np.isnan(rows.ideal).any():
-        return left_out("new:inexact", reading, no_laws(seat), about=seat.name)
+        return left_out("new:inexact", reading, no_laws(player), about=player.name)
     left = running_sum(rows.ideal)
     right = running_sum(t * rows.own_next) + t * rows.own_ahead + running_sum((t - 1) * rows.own_shift)
     size = 1.0 + float(rows.span_v.max()) + float(game.steps.cost.max())
     changes = np.cumsum(1.0 + t * (rows.own_change_v + rows.own_change_mu))
     tolerance = game.grain * (size * (t + changes) + np.cumsum(t * (rows.gap + rows.own_next)))
     trivial = any_regrets(game)
-    return equal("new:inexact", reading, left, right, tolerance=tolerance, trivial=trivial, rounds=t, about=seat.name)
+    return equal("new:inexact", reading, left, right, tolerance=tolerance, trivial=trivial, rounds=t, about=player.name)
 
 
 @statement(
@@ -134,17 +134,17 @@ def mirror(game: Trace, *, reading: Reading) -> Certificate:
     "R' = Rbar + sum t (p_t - mu*_t).Delta_t + sum (p_t.r_t - lambda_t) + sum (p_t - p_{t+1}).v_t",
     per_learner=True,
 )
-def I1(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
+def I1(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certificate:
     """The excess of any learner that plays a value function, in terms of its own v_t."""
-    rows = seat.rows
+    rows = player.rows
     right = idealised(game) + np.cumsum(rows.gain + rows.residual + rows.boundary_own)
-    return _about_excess("new:I1", game, seat, right, reading)
+    return _about_excess("new:I1", game, player, right, reading)
 
 
-def _about_excess(label: str, game: Trace, seat: SeatTrace, right: Floats, reading: Reading) -> Certificate:
+def _about_excess(label: str, game: Trace, player: PlayerTrace, right: Floats, reading: Reading) -> Certificate:
     """R' after each round, by its definition and as the right side has it."""
-    left, off, trivial = excess_of(game, seat), seat_errors(game, seat), any_regrets(game)
-    return equal(label, reading, left, right, tolerance=off, trivial=trivial, rounds=game.rounds, about=seat.name)
+    left, off, trivial = excess_of(game, player), player_errors(game, player), any_regrets(game)
+    return equal(label, reading, left, right, tolerance=off, trivial=trivial, rounds=game.rounds, about=player.name)
 
 
 @statement(
@@ -154,11 +154,11 @@ def _about_excess(label: str, game: Trace, seat: SeatTrace, right: Floats, readi
     "R' = Rbar + sum t (p_t - mu*_t).Delta_t + sum (p_t - p_{t+1}).v*_t + sum p_t.KL(Q_t||Q*_t)",
     per_learner=True,
 )
-def I2(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
+def I2(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certificate:
     """The excess of any policies, in terms of the leaders."""
-    rows = seat.rows
+    rows = player.rows
     right = idealised(game) + np.cumsum(rows.gain + rows.boundary + rows.divergence)
-    return _about_excess("new:I2", game, seat, right, reading)
+    return _about_excess("new:I2", game, player, right, reading)
 
 
 @statement(
@@ -168,11 +168,11 @@ def I2(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
     "the idealised regret of any policies: sum t mu_t.KL(Q_t||Q*_{t+1}) - (t-1) mu_t.KL(Q_t||Q*_t)",
     per_learner=True,
 )
-def I3(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
+def I3(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certificate:
     """new:identity is the case Q_t = Q*_t."""
-    rows, t = seat.rows, game.rounds
+    rows, t = player.rows, game.rounds
     if np.isnan(rows.ideal).any():
-        return left_out("new:I3", reading, no_laws(seat), about=seat.name)
+        return left_out("new:I3", reading, no_laws(player), about=player.name)
     left = running_sum(rows.ideal) - t * game.leader.average_cost[1:]
     right = running_sum(t * rows.to_next - (t - 1) * rows.to_leader)
     # as in regrets.py, with the learner's own laws; and rounding of log Q*/Q, which by Pinsker's inequality meets
@@ -180,8 +180,8 @@ def I3(game: Trace, seat: SeatTrace, *, reading: Reading) -> Certificate:
     far = np.sqrt(2.0 * np.maximum(rows.to_next, 0.0)) + np.sqrt(2.0 * np.maximum(rows.to_leader, 0.0))
     size = 1.0 + max(float(game.leader.span_v.max()), float(rows.span_v.max()))
     sums = np.cumsum(t * (rows.own_change_mu / 2 * game.gaps + game.grain * size * (far + far**2)))
-    tolerance, trivial = seat_errors(game, seat) + sums, any_regrets(game)
-    return equal("new:I3", reading, left, right, tolerance=tolerance, trivial=trivial, rounds=t, about=seat.name)
+    tolerance, trivial = player_errors(game, player) + sums, any_regrets(game)
+    return equal("new:I3", reading, left, right, tolerance=tolerance, trivial=trivial, rounds=t, about=player.name)
 
 
 @statement(

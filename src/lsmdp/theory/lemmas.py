@@ -27,12 +27,12 @@ from lsmdp.theory.certificate import (
 )
 from lsmdp.theory.constants import Constants, mixing_time, sensitivity
 from lsmdp.theory.statement import statement
-from lsmdp.theory.trace import ALL_ROUNDS, SeatTrace, Trace
+from lsmdp.theory.trace import ALL_ROUNDS, PlayerTrace, Trace
 
 
-def no_laws(seat: SeatTrace) -> str:
+def no_laws(player: PlayerTrace) -> str:
     """Why the stationary laws of a learner's policies are not known."""
-    every = bool(np.isnan(seat.rows.ideal).all())
+    every = bool(np.isnan(player.rows.ideal).all())
     reason = "would take too long in each round" if every else "is beyond float64 in some rounds"
     return f"the stationary law of its policy {reason}"
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp._core import sparse
 from lsmdp.arrays import Floats
-from lsmdp.learners import Player, TrackTheLeader
+from lsmdp.learners import CompleteLearner, Tracking
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 from lsmdp.theory.moment import (
@@ -18,7 +17,7 @@ from lsmdp.theory.moment import (
     row_sums_of,
 )
 from lsmdp.theory.rivals import log_tilt
-from lsmdp.theory.rows import Record, SeatRows
+from lsmdp.theory.rows import PlayerRows, Record
 
 
 class Play(NamedTuple):
@@ -36,10 +35,10 @@ class Play(NamedTuple):
 class Traced:
     """A learner; without one, whoever plays the exact leaders."""
 
-    def __init__(self, lmdp: LMDP, law: Floats, learner: Player | None, ideal: bool, first: Moment) -> None:
-        self.lmdp, self.law, self.learner, self.ideal = lmdp, law, learner, ideal
+    def __init__(self, lmdp: LMDP, law: Floats, learner: CompleteLearner | None, first: Moment) -> None:
+        self.lmdp, self.law, self.learner = lmdp, law, learner
         self.state = None if learner is None else learner.init(lmdp)
-        self.rows = Record(SeatRows)
+        self.rows = Record(PlayerRows)
         self.last = np.zeros(lmdp.n)  # the leader of the round before
         self.last_mu = np.zeros(lmdp.n)  # the law of the policy of the round before, if there was one
         self.policy, self.coming = self._choose(first)
@@ -50,9 +49,9 @@ class Traced:
         return "exact ftl" if self.learner is None else self.learner.name
 
     @property
-    def own(self) -> Any:
-        """The learner as it was given; None for the exact leaders."""
-        return None if self.learner is None else self.learner.own
+    def tracking(self) -> Tracking | None:
+        """How the learner tracks the leader by Bellman updates, if it does."""
+        return None if self.learner is None else self.learner.tracking
 
     def _choose(self, moment: Moment) -> tuple[Policy, Play]:
         """The policy of the coming round, before which the leader is that of the moment."""
@@ -65,8 +64,8 @@ class Traced:
             own = Policy(unit, v)
             log_ratio = log_tilt(unit.P, own.v)
             q = unit.P.data * np.exp(log_ratio)
-            mu = law_of(own) if self.ideal else np.full(unit.n, np.nan)
-        r, lo, hi = sparse.residual(unit.P, moment.c, v, 1.0, unit.rounding)
+            mu = law_of(own) if unit.law_is_cheap else np.full(unit.n, np.nan)
+        r, lo, hi = unit.moves.residual(moment.c, v)
         return chosen, Play(v, q, log_ratio, row_sums_of(unit.P, q * log_ratio), r, hi - lo, mu)
 
     def play(self, c_t: Floats, now: Moment, after: Moment) -> None:
@@ -80,7 +79,7 @@ class Traced:
         to_leader = divergence(unit.P, own.q, now.q, now.log_ratio - own.log_ratio)
         shift = self.last_mu - own.mu if len(self.rows) else np.zeros(unit.n)
         self.rows.add(
-            SeatRows(
+            PlayerRows(
                 loss=p @ (c_t + own.kl),
                 distance=np.abs(p - now.mu).sum(),
                 gain=(p - now.mu) @ (c_t - now.c),
@@ -108,11 +107,10 @@ class Traced:
     def _widest(self, v: Floats, after: Moment) -> float:
         """The largest span of the value functions on the way to the next round; tracking meets some between rounds."""
         widest = float(np.ptp(v))
-        tracker = self.own
-        if isinstance(tracker, TrackTheLeader):
-            for _ in range(tracker.steps):
-                once = v + sparse.residual(after.lmdp.P, after.c, v, 1.0)[0]
-                twice = once + sparse.residual(after.lmdp.P, after.c, once, 1.0)[0]
-                v = (once + twice) / 2 if tracker.averaged else once
+        if self.tracking is not None:
+            for _ in range(self.tracking.steps):
+                once = v + after.lmdp.moves.residual(after.c, v)[0]
+                twice = once + after.lmdp.moves.residual(after.c, once)[0]
+                v = (once + twice) / 2 if self.tracking.averaged else once
                 widest = max(widest, float(np.ptp(once)), float(np.ptp(v)))
         return widest

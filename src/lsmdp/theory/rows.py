@@ -95,7 +95,7 @@ class StepRows(NamedTuple):
     tilt_span: Any  # the largest log Q_t/P minus the least, over all moves
 
 
-class SeatRows(NamedTuple):
+class PlayerRows(NamedTuple):
     """About one learner in round t, with the policy Q_t and the exact law p_t of its state."""
 
     loss: Any  # p_t.(c_t + KL(Q_t||P))

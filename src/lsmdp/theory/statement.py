@@ -16,7 +16,7 @@ from lsmdp.theory.certificate import (
     Reading,
     left_out,
 )
-from lsmdp.theory.trace import SeatTrace, Trace
+from lsmdp.theory.trace import PlayerTrace, Trace
 
 Verdict = Literal["true", "false", "typo", "true against Q_{T+1}, false as stated", "an assumption", "new"]
 Check = Callable[..., Certificate]
@@ -35,20 +35,20 @@ class Statement:
     check: Check
     per_learner: bool = False
     standalone: bool = False  # an example of its own, not about a given game
-    only: type | None = None  # the kind of learner that it is about
+    of_tracking: bool = False  # about learners that track the leader by Bellman updates, and no others
 
-    def concerns(self, seat: SeatTrace) -> bool:
+    def concerns(self, player: PlayerTrace) -> bool:
         """Whether it is about this learner."""
-        return self.only is None or isinstance(seat.learner, self.only)
+        return player.tracking is not None or not self.of_tracking
 
     @property
     def readings(self) -> tuple[Reading, ...]:
         """What there is to check."""
         return ("printed", "corrected") if self.printed else ("new",)
 
-    def certify(self, game: Trace, seat: SeatTrace | None = None) -> list[Certificate]:
+    def certify(self, game: Trace, player: PlayerTrace | None = None) -> list[Certificate]:
         """The statement about a game in all its readings."""
-        arguments = (game,) if seat is None else (game, seat)
+        arguments = (game,) if player is None else (game, player)
         return [self.check(*arguments, reading=reading) for reading in self.readings]
 
 
@@ -64,7 +64,7 @@ def statement(
     kind: Kind = "bound",
     per_learner: bool = False,
     standalone: bool = False,
-    only: type | None = None,
+    of_tracking: bool = False,
 ) -> Callable[[Check], Check]:
     """Enter a function into the register."""
 
@@ -76,7 +76,7 @@ def statement(
                 return left_out(label, chosen, OUTSIDE, kind=kind)
             return check(*arguments, reading=chosen, **options)
 
-        STATEMENTS[label] = Statement(label, printed, verdict, holds, careful, per_learner, standalone, only)
+        STATEMENTS[label] = Statement(label, printed, verdict, holds, careful, per_learner, standalone, of_tracking)
         return careful
 
     return enter

@@ -1,7 +1,7 @@
 """One game, written down for the theory: every quantity that a statement of the paper speaks of, round by round.
 
 The record has the *leader* of every round, solved to a tight gap: v*_t, lambda_t, Q*_t and mu*_t for the mean cost
-c_bar_t (t = 1, ..., T + 1), and what happens between two rounds (moment.py); and one *seat* for follow the leader
+c_bar_t (t = 1, ..., T + 1), and what happens between two rounds (moment.py); and one *player* for follow the leader
 played with these exact leaders, and for every other learner (player.py). Everything is in units of the temperature. Row
 [t-1] holds round t.
 
@@ -42,9 +42,8 @@ from lsmdp.arrays import (
 )
 from lsmdp.errors import ConvergenceError, CostError, SpecError
 from lsmdp.game import is_mark, start_law
-from lsmdp.game.player import can_idealise
 from lsmdp.labels import in_rounds
-from lsmdp.learners import LearnerLike, Player, players
+from lsmdp.learners import CompleteLearner, LearnerLike, Tracking, completed
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 from lsmdp.regret import CostRange
@@ -62,8 +61,8 @@ from lsmdp.theory.player import Traced
 from lsmdp.theory.rivals import Again, Rival, meet
 from lsmdp.theory.rows import (
     LeaderRows,
+    PlayerRows,
     Record,
-    SeatRows,
     StepRows,
 )
 
@@ -74,8 +73,8 @@ PAIR_ROUNDS = 400  # states up to which all pairs are compared with their hittin
 
 
 Leader = Callable[[LMDP, Floats, "Claim | None"], Claim]
-Seats = dict[str, tuple[Policy, Floats]]  # each learner's policy, and the law of its state
-Look = Callable[[int, Floats, Floats, Seats], None]  # before a round: its number, c_t, c_bar_t, and the learners
+Standing = dict[str, tuple[Policy, Floats]]  # each learner's policy, and the law of its state
+Look = Callable[[int, Floats, Floats, Standing], None]  # before a round: its number, c_t, c_bar_t, and the learners
 
 
 def certified(lmdp: LMDP, c_bar: Floats, last: Claim | None) -> Claim:
@@ -90,12 +89,12 @@ def certified(lmdp: LMDP, c_bar: Floats, last: Claim | None) -> Claim:
 
 
 @dataclass(frozen=True, eq=False)
-class SeatTrace:
+class PlayerTrace:
     """One learner's game."""
 
     name: str
-    rows: SeatRows
-    learner: LearnerLike | None  # None: follow the leader with the exact leaders
+    rows: PlayerRows
+    tracking: Tracking | None = None  # how it tracks the leader by Bellman updates, if it does
 
     @property
     def loss(self) -> float:
@@ -105,7 +104,7 @@ class SeatTrace:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """The record of one game. ``ftl`` is follow the leader with the exact leaders; ``seats`` are the others."""
+    """The record of one game. ``ftl`` is follow the leader with the exact leaders; ``players`` are the others."""
 
     lmdp: LMDP  # at temperature 1
     temperature: float
@@ -113,8 +112,8 @@ class Trace:
     T: int
     leader: LeaderRows
     steps: StepRows
-    ftl: SeatTrace
-    seats: list[SeatTrace]
+    ftl: PlayerTrace
+    players: list[PlayerTrace]
     final: Claim  # the leader of all T costs
     mean_cost: Floats
     constants: Constants  # for costs of the spans that were met
@@ -137,7 +136,7 @@ class Trace:
     @property
     def grain(self) -> float:
         """A bound on the relative rounding error of a number about one policy."""
-        spans = [float(self.leader.span_v.max()), *(float(seat.rows.span_v.max()) for seat in self.seats)]
+        spans = [float(self.leader.span_v.max()), *(float(player.rows.span_v.max()) for player in self.players)]
         return 8.0 * EPS * (self.lmdp.n + max(spans))
 
     @property
@@ -172,13 +171,13 @@ class Trace:
         """The gap of the leader of all costs."""
         return float(self.leader.gap[-1])
 
-    def met(self, seat: SeatTrace) -> Constants:
+    def met(self, player: PlayerTrace) -> Constants:
         """The constants of the policies that this game has met, the learner's and the leaders'."""
-        if seat.name not in self._met:
-            spans = (self.leader.span_v, seat.rows.span_v, seat.rows.span_iterates)
+        if player.name not in self._met:
+            spans = (self.leader.span_v, player.rows.span_v, player.rows.span_iterates)
             largest = max(float(span.max()) for span in spans)
-            self._met[seat.name] = constants_of_run(self.lmdp, self.constants, largest)
-        return self._met[seat.name]
+            self._met[player.name] = constants_of_run(self.lmdp, self.constants, largest)
+        return self._met[player.name]
 
     def with_constants(self, **changes: Any) -> Trace:
         """The same game judged by other constants."""
@@ -207,25 +206,25 @@ def trace(
     """
     lmdp.require_irreducible()
     unit = LMDP(lmdp.P, labels=lmdp.labels, positions=lmdp.positions, rounding=lmdp.rounding / lmdp.temperature)
-    book = _Book(lmdp, unit, start_law(lmdp, start), players(learners), leader, exact)
+    writer = _Writer(lmdp, unit, start_law(lmdp, start), completed(learners), leader, exact)
     costs = in_rounds(costs, lmdp.names)
     for c_t in costs:
         cost = as_cost(c_t, lmdp.n)
-        if look is not None and book.t + 1 in at:
-            look(book.t + 1, cost, lmdp.temperature * book.now.c, book.seats())
-        book.play(cost)
+        if look is not None and writer.t + 1 in at:
+            look(writer.t + 1, cost, lmdp.temperature * writer.now.c, writer.standing())
+        writer.play(cost)
         if watch is not None:
-            watch(book.t)
-    if not book.t:
+            watch(writer.t)
+    if not writer.t:
         raise CostError("the costs have no rounds, so there is nothing to certify. Give at least one cost vector.")
-    return book.close(costs, dict(rivals or {}), search)
+    return writer.close(costs, dict(rivals or {}), search)
 
 
-class _Book:
+class _Writer:
     """The record while it is being written."""
 
     def __init__(
-        self, lmdp: LMDP, unit: LMDP, start: Floats, learners: Sequence[Player], leader: Leader, exact: bool
+        self, lmdp: LMDP, unit: LMDP, start: Floats, learners: Sequence[CompleteLearner], leader: Leader, exact: bool
     ) -> None:
         for learner in learners:
             if learner.clairvoyant:
@@ -239,8 +238,7 @@ class _Book:
         self.now = Moment(unit, np.zeros(unit.n), leader(unit, np.zeros(unit.n), None))
         self.response = self._respond()
         self.leaders.add(self.now.row(self.hitting, self.response))
-        ideal = can_idealise(unit)
-        self.players = [Traced(lmdp, start, learner, ideal, self.now) for learner in (None, *learners)]
+        self.players = [Traced(lmdp, start, learner, self.now) for learner in (None, *learners)]
 
     def _respond(self) -> Response | None:
         n = self.unit.n
@@ -248,7 +246,7 @@ class _Book:
         wanted = wanted and not np.isnan(self.now.mu[0])
         return respond(self.now.Q, self.now.mu) if wanted and self.exact else None
 
-    def seats(self) -> Seats:
+    def standing(self) -> Standing:
         """The policy that each learner is about to play, and where it is."""
         return {player.name: (player.policy, player.law) for player in self.players if player.learner is not None}
 
@@ -274,7 +272,7 @@ class _Book:
         ours = constants_for(unit, self.widest / temperature, exact=self.exact)
         in_paper = self.lowest >= 0.0 and self.highest <= temperature
         printed = constants_for(unit, 1.0, exact=self.exact) if in_paper and ours.cost_range != 1.0 else ours
-        seats = [SeatTrace(player.name, player.rows.columns(), player.own) for player in self.players]
+        players = [PlayerTrace(player.name, player.rows.columns(), player.tracking) for player in self.players]
         again = Again(costs, self.t, self.lmdp.temperature)
         rivals = {"leader": self.now.claim.policy, "passive": Policy(self.unit, np.zeros(self.unit.n)), **rivals}
         return Trace(
@@ -284,8 +282,8 @@ class _Book:
             T=self.t,
             leader=self.leaders.columns(),
             steps=self.steps.columns(),
-            ftl=seats[0],
-            seats=seats[1:],
+            ftl=players[0],
+            players=players[1:],
             final=self.now.claim,
             mean_cost=self.now.c,
             constants=ours,

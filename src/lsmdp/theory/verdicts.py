@@ -12,7 +12,7 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.game import Run, Tally
-from lsmdp.learners import LearnerLike, players
+from lsmdp.learners import LearnerLike, completed
 from lsmdp.model import LMDP
 from lsmdp.theory.beyond import posteriori_terms, sharp_terms
 from lsmdp.theory.certificate import Certificate, equal, left_out
@@ -20,7 +20,7 @@ from lsmdp.theory.curvature import curved_terms
 from lsmdp.theory.statement import STATEMENTS
 from lsmdp.theory.trace import (
     Look,
-    SeatTrace,
+    PlayerTrace,
     Trace,
     trace,
 )
@@ -86,7 +86,7 @@ class Certificates:
 
         ``spans`` is new:posteriori, ``curvature`` new:L2/5, ``means`` new:posteriori/3.
         """
-        return [_bound(self.game, seat) for seat in _seats(self.game)]
+        return [_bound(self.game, player) for player in _players(self.game)]
 
     def theorems(self) -> dict[str, float | None]:
         """Of follow the leader: the bounds on R' from P and the range of the costs alone; None where L is unknown."""
@@ -138,7 +138,7 @@ def certify(
     if costs is None:
         raise SpecError("certify needs costs beside a model: an array of rounds x states, or a cost sequence.")
     options: dict[str, Any] = {"search": search, "exact": exact, "watch": watch, "look": look, "at": at}
-    return _look(trace(game, costs, players(learners), start=start, **options), [])
+    return _look(trace(game, costs, completed(learners), start=start, **options), [])
 
 
 def _certify_run(run: Run, **options: Any) -> Certificates:
@@ -146,11 +146,11 @@ def _certify_run(run: Run, **options: Any) -> Certificates:
         raise SpecError(
             "the costs of this run came from standard input and cannot be read again. Play them from a file."
         )
-    blind = [seat.learner for seat in run.table.seats if not seat.learner.clairvoyant]
+    blind = [player.learner for player in run.game.players if not player.learner.clairvoyant]
     costs = _First(run.costs, run.rounds)
-    game = trace(run.lmdp, costs, blind, start=run.table.start, **options)
+    game = trace(run.lmdp, costs, blind, start=run.game.start, **options)
     tallies = [run.learners[learner.name] for learner in blind]
-    return _look(game, [_replayed(game, seat, tally) for seat, tally in zip(game.seats, tallies, strict=True)])
+    return _look(game, [_replayed(game, player, tally) for player, tally in zip(game.players, tallies, strict=True)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +169,7 @@ def _look(game: Trace, replays: list[Certificate]) -> Certificates:
     found = list(replays)
     for one in STATEMENTS.values():
         if one.per_learner:
-            found += [made for seat in _seats(game) if one.concerns(seat) for made in one.certify(game, seat)]
+            found += [made for player in _players(game) if one.concerns(player) for made in one.certify(game, player)]
         elif not one.standalone:
             found += one.certify(game)
     if game.lost:
@@ -185,25 +185,25 @@ def _without_law(one: Certificate, reason: str) -> Certificate:
     return left_out(one.label, one.reading, reason, kind=one.kind, about=one.about)
 
 
-def _seats(game: Trace) -> list[SeatTrace]:
-    return [game.ftl, *game.seats]
+def _players(game: Trace) -> list[PlayerTrace]:
+    return [game.ftl, *game.players]
 
 
-def _replayed(game: Trace, seat: SeatTrace, tally: Tally) -> Certificate:
+def _replayed(game: Trace, player: PlayerTrace, tally: Tally) -> Certificate:
     """The loss on record is the loss of the replay, in units of the temperature."""
-    size = 1.0 + abs(seat.loss) + float(np.max(seat.rows.span_v))
+    size = 1.0 + abs(player.loss) + float(np.max(player.rows.span_v))
     recorded = tally.loss / game.temperature
-    return equal("run:replay", "new", recorded, seat.loss, tolerance=game.noise * size * game.T, about=seat.name)
+    return equal("run:replay", "new", recorded, player.loss, tolerance=game.noise * size * game.T, about=player.name)
 
 
-def _bound(game: Trace, seat: SeatTrace) -> dict[str, Any]:
+def _bound(game: Trace, player: PlayerTrace) -> dict[str, Any]:
     """R' and its bound; a ratio where R' is positive. None stands for what is beyond float64."""
-    excess = seat.loss - game.T * float(game.leader.average_cost[-1])
-    found: dict[str, Any] = {"learner": seat.name, "excess": excess}
+    excess = player.loss - game.T * float(game.leader.average_cost[-1])
+    found: dict[str, Any] = {"learner": player.name, "excess": excess}
     ways = {
-        "spans": posteriori_terms(game, seat),
-        "curvature": curved_terms(game, seat),
-        "means": sharp_terms(game, seat),
+        "spans": posteriori_terms(game, player),
+        "curvature": curved_terms(game, player),
+        "means": sharp_terms(game, player),
     }
     for way, sums in ways.items():
         terms = {name: float(sum_[-1]) for name, sum_ in sums.items()}

@@ -1,13 +1,17 @@
-"""A learner at the table: what a game asks of it, and what is assumed where a learner does not say.
+"""A learner, completed: what games, loops and the theory ask of it, and what holds where it does not say.
 
-A learner needs three methods, ``init``, ``policy`` and ``observe`` (protocol.py). What else it may have, and what holds
-where it has it not, is here and nowhere else:
+A learner needs three methods, ``init``, ``policy`` and ``observe`` (protocol.py). What else it may declare, and what
+holds where it does not, is here and nowhere else:
 
-    name            what tables call it                                          the name of its class
-    report          what is known of the policy that was played                  nothing is claimed
-    observe_all     what it does in consecutive rounds, at once (stretch.py)     round by round
-    clairvoyant     whether it is shown c_t before it plays round t              False
-    foresee         its policy in round t, with c_t known                        none: only who is clairvoyant has one
+    name                what tables call it                                         the name of its class
+    report              what is known of the policy that was played                 nothing is claimed
+    observe_block       what it does in consecutive rounds, at once (played.py)     round by round
+    takes_blocks        whether it does better to be given many rounds at once      it does
+    bounds              bounds for the cost that the coming policy was chosen for   what it reports of no round
+    follows_the_leader  whether it is alg:ftl itself                                False
+    tracking            how it tracks the leader by Bellman updates                 None: it does not
+    clairvoyant         whether it is shown c_t before it plays round t             False
+    foresee             its policy in round t, with c_t known                       none: only who is clairvoyant has it
 
 What sees c_t is no learner but a yardstick, so it has to say so: ``clairvoyant = True``, and it is marked in every
 table. A ``foresee`` without that word is refused, since it could have been meant or forgotten, and so is the word
@@ -20,7 +24,8 @@ from the depths of a game.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,42 +33,46 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
-from lsmdp.learners.leader import LeaderBase
+from lsmdp.learners.base import Bounds, Tracking
 from lsmdp.learners.names import titled
+from lsmdp.learners.played import Played
 from lsmdp.learners.protocol import (
     LearnerLike,
     Report,
     State,
     pack,
 )
-from lsmdp.learners.stretch import Stretch
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
 NEEDED = {"init": ("lmdp",), "policy": ("lmdp", "state"), "observe": ("lmdp", "state", "c_t")}
 OPTIONAL = {
     "report": ("before", "after"),
+    "observe_block": ("lmdp", "state", "costs", "policy"),
     "observe_all": ("lmdp", "state", "costs"),
+    "takes_blocks": ("lmdp", "state"),
+    "bounds": ("lmdp", "state"),
     "foresee": ("lmdp", "state", "c_t"),
 }
-ROUND = {"policy", "observe", "report", "observe_all"}  # what a round is made of
+BLOCKS = ("observe_block", "observe_all")  # the latter is the name that it had once
+ROUND = {"policy", "observe", "report", *BLOCKS}  # what a round is made of
 
 
 @dataclass(frozen=True, eq=False)
-class Player:
-    """Any learner, with all that a game asks of it. ``own`` is the learner itself."""
+class CompleteLearner:
+    """Any learner, with all that may be asked of it. ``own`` is the learner itself."""
 
     own: Any
     name: str
     clairvoyant: bool
-    reports: bool
-    stretches: bool  # whether its observe_all knows all that its observe does
+    has: frozenset[str]  # which of the optional methods
     ours: bool  # a learner of lsmdp, whose answers are what they should be
+    blocks: str | None  # the method that plays blocks, if there is one that knows all that its observe does
 
     @classmethod
-    def of(cls, learner: LearnerLike) -> Player:
-        """The player that a learner is, or a sentence that says what it lacks."""
-        if isinstance(learner, Player):
+    def of(cls, learner: LearnerLike) -> CompleteLearner:
+        """A learner with what it does not say filled in, or a sentence that says what it lacks."""
+        if isinstance(learner, CompleteLearner):
             return learner
         if isinstance(learner, str):
             raise SpecError(f'"{learner}" is a word, not a learner. Use lsmdp.learners.learner_by_name("{learner}").')
@@ -74,12 +83,13 @@ class Player:
             if not hasattr(learner, method):
                 raise _lacks(name, f"has no {method}({', '.join(arguments)})", "init, policy and observe")
             _require_method(learner, name, method, arguments)
-        has = [method for method in OPTIONAL if hasattr(learner, method)]
-        for method in has:
-            _require_method(learner, name, method, OPTIONAL[method])
+        has = frozenset(method for method in OPTIONAL if hasattr(learner, method))
+        for method in OPTIONAL:
+            if method in has:
+                _require_method(learner, name, method, OPTIONAL[method])
         clairvoyant = _declared(learner, name, "foresee" in has)
         ours = type(learner).__module__.partition(".")[0] == "lsmdp"
-        return cls(learner, name, clairvoyant, "report" in has, _knows_stretches(learner), ours)
+        return cls(learner, name, clairvoyant, has, ours, None if clairvoyant else _plays_blocks(learner, name))
 
     @property
     def title(self) -> str:
@@ -107,7 +117,7 @@ class Player:
 
     def report(self, before: State, after: State) -> Report:
         """What is known of the policy that was played between these two states."""
-        if not self.reports:
+        if "report" not in self.has:
             return Report()
         told = self.own.report(before, after)
         try:
@@ -125,21 +135,64 @@ class Player:
             )
         return claim
 
-    def observe_all(self, lmdp: LMDP, state: State, costs: Floats) -> Stretch:
-        """What it plays in consecutive rounds, one for each row of costs; of one that learns in stretches only."""
-        found: Stretch = self.own.observe_all(lmdp, state, self._shown(costs))
-        if not self.ours:
-            self._check_stretch(found, (len(costs), lmdp.n))
+    def bounds(self, lmdp: LMDP, state: State) -> Bounds | None:
+        """Bounds on the least average cost for the cost that the coming policy was chosen for; None: no claim."""
+        if "bounds" in self.has:
+            found: Bounds | None = self.own.bounds(lmdp, state)
+            return found
+        lo, hi, _ = self.report(state, state)
+        return None if np.isnan(lo) else (lo, hi)
+
+    @property
+    def follows_the_leader(self) -> bool:
+        """Whether it is alg:ftl itself, the optimum for the mean of all costs so far."""
+        return bool(getattr(self.own, "follows_the_leader", False))
+
+    @property
+    def tracking(self) -> Tracking | None:
+        """How it tracks the leader by Bellman updates, if it does."""
+        found: Tracking | None = getattr(self.own, "tracking", None)
         return found
 
-    def in_stretches(self, lmdp: LMDP, state: State) -> bool:
-        """Whether it does better to learn from several rounds at once.
-
-        It can, and the model is small, or it is a leader that has a factor or can do without.
-        """
-        if not self.stretches:
+    def takes_blocks(self, lmdp: LMDP, state: State) -> bool:
+        """Whether it is best given many rounds at once; who is shown the cost of a round, plays it by itself."""
+        if self.clairvoyant:
             return False
-        return lmdp.square is not None or (isinstance(self.own, LeaderBase) and self.own.is_swift(lmdp, state))
+        return self.blocks is None or "takes_blocks" not in self.has or bool(self.own.takes_blocks(lmdp, state))
+
+    def observe_block(self, lmdp: LMDP, state: State, costs: Floats, policy: Policy | None = None) -> Played:
+        """What it plays in consecutive rounds, one for each row of costs, with the first policy and the coming one.
+
+        ``policy`` is that of the first round. Of one that is clairvoyant there is one round.
+        """
+        policy = policy or self.policy(lmdp, state)
+        if self.blocks is None:
+            return self._one_by_one(lmdp, state, costs, policy)
+        extra = (policy,) if self.blocks == "observe_block" else ()
+        found: Played = getattr(self.own, self.blocks)(lmdp, state, self._shown(costs), *extra)
+        if not self.ours:
+            self._check_block(found, (len(costs), lmdp.n))
+        coming = self.policy(lmdp, found.state)
+        if not self.ours:
+            for k, there, round_ in ((0, policy, "the first of these rounds"), (-1, coming, "the round after them")):
+                if not np.array_equal(found.values[k], there.v):
+                    raise SpecError(
+                        f'{self.blocks} of "{self.name}" returned another v for {round_} than that of policy(lmdp, '
+                        "state). A policy is chosen before the cost of its round is seen."
+                    )
+        return found._replace(policies={0: policy, len(costs): coming})
+
+    def _one_by_one(self, lmdp: LMDP, state: State, costs: Floats, policy: Policy) -> Played:
+        policies, reports = [], []
+        for c_t in costs:
+            policies.append(self.foresee(lmdp, state, c_t) if self.clairvoyant else policy)
+            before, state = state, self.observe(lmdp, state, c_t)
+            reports.append(self.report(before, state))
+            policy = self.policy(lmdp, state)
+        policies.append(policy)
+        lo, hi, steps = (np.array(column) for column in zip(*reports, strict=True))
+        values = [each.v for each in policies]
+        return Played(values, lo, hi, steps, state, policies=dict(enumerate(policies)))
 
     def pack(self, state: State) -> dict[str, Any]:
         """Its state as named arrays."""
@@ -165,24 +218,26 @@ class Player:
             )
         return policy
 
-    def _check_stretch(self, found: Any, shape: tuple[int, int]) -> None:
+    def _check_block(self, found: Any, shape: tuple[int, int]) -> None:
         rounds, n = shape
-        if not isinstance(found, Stretch):
-            wrong = f"returned {_kind(found)}, not a lsmdp.learners.Stretch"
+        if not isinstance(found, Played):
+            wrong = f"returned {_kind(found)}, not a lsmdp.learners.Played"
         elif np.shape(found.values) != (rounds + 1, n) or not np.isfinite(found.values).all():
             wrong = f"did not return {rounds + 1} x {n} finite values"
         elif any(np.shape(column) != (rounds,) for column in (found.lo, found.hi, found.steps)):
             wrong = f"did not return {rounds} bounds and steps"
         else:
             return
-        raise SpecError(f'observe_all of "{self.name}" {wrong}. It may be left out: then rounds are played one by one.')
+        raise SpecError(
+            f'{self.blocks} of "{self.name}" {wrong}. It may be left out: then rounds are played one by one.'
+        )
 
 
-def players(learners: LearnerLike | Iterable[LearnerLike]) -> list[Player]:
+def completed(learners: LearnerLike | Iterable[LearnerLike]) -> list[CompleteLearner]:
     """One learner, or several; a learner may be a tuple, too."""
     one = isinstance(learners, str) or any(hasattr(learners, method) for method in NEEDED)
     several: Iterable[Any] = learners if isinstance(learners, Iterable) and not one else [learners]
-    return [Player.of(learner) for learner in several]
+    return [CompleteLearner.of(learner) for learner in several]
 
 
 def _name(learner: Any) -> str:
@@ -227,10 +282,19 @@ def _declared(learner: Any, name: str, foresees: bool) -> bool:
     return word
 
 
-def _knows_stretches(learner: Any) -> bool:
-    """Whether it has an ``observe_all``, and no part of a round from a subclass, of which that would know nothing."""
+def _plays_blocks(learner: Any, name: str) -> str | None:
+    """The method that plays blocks, unless a subclass has a part of a round, of which the method would know nothing."""
     homes = (vars(home) for home in type(learner).__mro__)
-    return "observe_all" in next((names for names in homes if not ROUND.isdisjoint(names)), ())
+    below: Mapping[str, Any] = next((names for names in homes if not ROUND.isdisjoint(names)), {})
+    method = next((method for method in BLOCKS if method in below), None)
+    if method == "observe_all":
+        warnings.warn(
+            f'the learner "{name}" has an observe_all(lmdp, state, costs). It is called observe_block(lmdp, state, '
+            "costs, policy) now; the old name will go.",
+            DeprecationWarning,
+            stacklevel=4,
+        )
+    return method
 
 
 def _lacks(name: str, fault: str, needs: str) -> SpecError:
