@@ -191,5 +191,5 @@ class Full(Sparse):
         the moves, where they are known.
         """
         assert rest is not None
-        found = full_accounts.account(self.square, self.temperature, t, values, costs, law, rest, sums)
+        found = full_accounts.account(self.square, self.temperature, t, np.asarray(values), costs, law, rest, sums)
         return Accounted(*found)
