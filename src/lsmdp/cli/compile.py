@@ -88,7 +88,7 @@ def jobs() -> Iterator[Job]:
         "a ring": lsmdp.ring(12),
     }
     methods = (lsmdp.Power(), lsmdp.Direct(), lsmdp.Dense(), lsmdp.Krylov())
-    learners = [
+    learners: list[Any] = [
         lsmdp.FollowTheLeader(),
         lsmdp.TrackTheLeader(),
         lsmdp.PhasedLeader(),
