@@ -33,7 +33,7 @@ def inner(**options: Any) -> Callable[[Loop], Loop]:
 
 def cache_folder() -> str:
     """Where compiled loops are kept: the folder that NUMBA_CACHE_DIR names, or those beside the sources."""
-    return str(config.CACHE_DIR or Path(__file__).parent / "__pycache__")
+    return str(getattr(config, "CACHE_DIR", "") or Path(__file__).parent / "__pycache__")
 
 
 @contextmanager

@@ -75,42 +75,56 @@ def jobs() -> Iterator[Job]:
     """What is compiled, in words, and a call that compiles it."""
     import numpy as np
 
-    import lsmdp
+    from lsmdp.costs import read_costs
+    from lsmdp.game import play as played
+    from lsmdp.learners import (
+        BeTheLeader,
+        DiscountedLeader,
+        FollowTheLeader,
+        Passive,
+        PhasedLeader,
+        TrackTheLeader,
+        WindowLeader,
+    )
+    from lsmdp.model import LMDP
     from lsmdp.regret import bracket
+    from lsmdp.solvers import Dense, Direct, Krylov, Power
+    from lsmdp.solvers import solve as solved
     from lsmdp.sources.checkup import examine
+    from lsmdp.sources.makers import grid, random_graph, ring
 
     models = {
-        "a grid": lsmdp.grid(18, 18),
-        "a random graph": lsmdp.random_graph(300, 4, seed=1),
-        "a larger grid": lsmdp.grid(30, 30),
-        "a small grid": lsmdp.grid(4, 4),
-        "a small graph": lsmdp.random_graph(9, 9, seed=2),
-        "a ring": lsmdp.ring(12),
+        "a grid": grid(18, 18),
+        "a random graph": random_graph(300, 4, seed=1),
+        "a larger grid": grid(30, 30),
+        "a small grid": grid(4, 4),
+        "a small graph": random_graph(9, 9, seed=2),
+        "a ring": ring(12),
     }
-    methods = (lsmdp.Power(), lsmdp.Direct(), lsmdp.Dense(), lsmdp.Krylov())
-    learners = [
-        lsmdp.FollowTheLeader(),
-        lsmdp.TrackTheLeader(),
-        lsmdp.PhasedLeader(),
-        lsmdp.DiscountedLeader(),
-        lsmdp.WindowLeader(5),
-        lsmdp.BeTheLeader(),
-        lsmdp.Passive(),
+    methods = (Power(), Direct(), Dense(), Krylov())
+    learners: list[Any] = [
+        FollowTheLeader(),
+        TrackTheLeader(),
+        PhasedLeader(),
+        DiscountedLeader(),
+        WindowLeader(5),
+        BeTheLeader(),
+        Passive(),
     ]
 
-    def solve(lmdp: lsmdp.LMDP, scale: float) -> None:
+    def solve(lmdp: LMDP, scale: float) -> None:
         c = scale * np.random.default_rng(0).random(lmdp.n)
-        found = lsmdp.solve(lmdp, c, throw=False)
+        found = solved(lmdp, c, throw=False)
         for method in methods if lmdp.n < 50 else ():
-            lsmdp.solve(lmdp, c, solver=method, throw=False)
+            solved(lmdp, c, solver=method, throw=False)
         found.policy.stationary()
-        lsmdp.solve(lmdp, 1.01 * c, start=found, throw=False)
+        solved(lmdp, 1.01 * c, start=found, throw=False)
 
-    def play(lmdp: lsmdp.LMDP, sample: int) -> None:
-        costs = lsmdp.read_costs("iid", lmdp, rounds=ROUNDS, seed=1)
-        lsmdp.play(lmdp, learners, costs, sample=sample).regret()
+    def play(lmdp: LMDP, sample: int) -> None:
+        costs = read_costs("iid", lmdp, rounds=ROUNDS, seed=1)
+        played(lmdp, learners, costs, sample=sample).regret()
 
-    def search(lmdp: lsmdp.LMDP) -> None:
+    def search(lmdp: LMDP) -> None:
         costs = np.random.default_rng(1).random((20, lmdp.n))
         bracket(lmdp, costs, np.full(lmdp.n, 1 / lmdp.n), work=1e7)
 
@@ -120,7 +134,7 @@ def jobs() -> Iterator[Job]:
         yield f"play on {name}", partial(play, lmdp, 0)
     for name in ("a small grid", "a small graph"):
         yield f"play on {name} with walkers", partial(play, models[name], 2)
-        yield f"play on {name}, steep", partial(play, lsmdp.LMDP(models[name].P, temperature=0.005), 0)
+        yield f"play on {name}, steep", partial(play, LMDP(models[name].P, temperature=0.005), 0)
         yield f"examine {name}", partial(examine, models[name])
         yield f"search on {name}", partial(search, models[name])
     yield "play on a random graph with walkers", partial(play, models["a random graph"], 2)
