@@ -15,18 +15,18 @@ inverse of
     A = I - Q_u + 1 1'/n
 
 is kept from an earlier v = u, and d = A^{-1} r: then (I - Q_u) d = r - const, since A 1 = 1. For v near u a step
-multiplies the gap by about |Q_v - Q_u|. The certificate of the new v costs one product with P, and its f = Bv - v - c is
-the first residual of the next round, r = c' + f, at no cost. A round takes steps until its gap is at most its
+multiplies the gap by about |Q_v - Q_u|. The certificate of the new v costs one product with P, and its f = Bv - v - c
+is the first residual of the next round, r = c' + f, at no cost. A round takes steps until its gap is at most its
 tolerance, and at least one. A step that does not halve the gap asks for an inverse at the present v; where that brings
 no progress at all, the round is left to the general solver. An inverse is also renewed when the steps after the first
-of a round, summed up since the last time, have cost as much as an inversion: n^3 multiplications against 2 n^2 of a
-step, so n/2 of them. That is at most twice the cost of the best schedule.
+of a round, summed up since the last time, have cost as much as an inversion. That is at most twice the cost of the best
+schedule.
 
 Inversions are rare, so the compiled loop returns to Python for them, and LAPACK makes them. It is held to one thread:
 the bits would depend on the number of threads.
 
 **The certificate** takes, for all states, the largest of the rounding errors of sparse.py, which is that of the largest
-|log s|, v and r in one: s > e^-SPAN_OF_ONE_SCALE - eps, and |log s| <= max d = span v / T. Where v spans more than one scale can
+|log s|, v and r in one: s > e^-100 - eps, and |log s| <= max d = span v / T. Where v spans more than one scale can
 hold, a round is left to the general solver. The enclosure of sparse.py holds for sums in any order, fused or not.
 
 **Compiled loops.** Arrays are padded to a multiple of 8 columns, so that loops over them have no remainder: P with
@@ -99,11 +99,11 @@ class Weights(NamedTuple):
     @classmethod
     def blank(cls, count: int, padded: int) -> Weights:
         """Room for that many values."""
-        return cls(*(aligned(count, padded) for _ in range(4)))
+        return cls(*np.empty((4, count, padded)))
 
 
 class Setting(NamedTuple):
-    """What certificates need besides v and the cost: T, the most entries of a row of P, and what bounds are wider by."""
+    """What certificates need besides v and c: T, the most entries of a row of P, and what bounds are wider by."""
 
     temperature: float
     entries: float
@@ -163,7 +163,7 @@ def written_out(P: CSR, balanced: Floats | None) -> Square | None:
     least = full.min(axis=0)
     if n > STATES_OF_CHEAP_LAWS and balanced is None and not least.any():
         return None
-    rows, columns = aligned(n, width(n)), aligned(n, width(n))
+    rows, columns = aligned(n), aligned(n)
     rows[:, :n], columns[:, :n] = full, full.T
     rho = np.empty(0) if balanced is None else np.array(balanced)
     square = Square(rows, columns, np.diff(P.indptr).astype(np.float64), least, rho)
@@ -175,11 +175,12 @@ def width(n: int) -> int:
     return -(-n // PADDING) * PADDING
 
 
-def aligned(rows: int, columns: int) -> Floats:
-    """Zeros that begin at a multiple of 64 bytes: products with rows that cross cache lines take a quarter longer."""
-    numbers = np.zeros(rows * columns + PADDING)
+def aligned(n: int) -> Floats:
+    """n rows of padded zeros that begin at a multiple of 64 bytes; elsewhere products take a quarter longer."""
+    size = n * width(n)
+    numbers = np.zeros(size + PADDING)
     first = -(numbers.ctypes.data // numbers.itemsize) % PADDING
-    return numbers[first : first + rows * columns].reshape(rows, columns)
+    return numbers[first : first + size].reshape(n, -1)
 
 
 def lead_all(
@@ -208,10 +209,15 @@ def lead_all(
         np.empty((rounds + 1, padded)),
     )
     out.values[0] = v
-    work, seen, at, inversions = aligned(6, padded), Weights(*aligned(4, padded)), Progress(0, 0, 0.0, debt), 0
-    work[0, :n] = v
-    while at.round < rounds and is_flat(v, temperature):
-        before, at = at, _lead(square.columns, given(inverse), setting, aims, at, work, seen, out)
+    seen, work = Weights.blank(1, padded), np.zeros((6, padded))
+    at, inversions = Progress(0, 0, 0.0, debt), 0
+    flat = weigh_all(square, temperature, v[np.newaxis], UNKNOWN, seen) > 0
+    if flat:
+        work[0, :n], out.sums[0] = v - v.min(), seen.s[0]
+        work[1, :n] = -work[0, :n] - temperature * seen.logs[0, :n]
+    row = Weights(*(array[0] for array in seen))
+    while flat and at.round < rounds:
+        before, at = at, _lead(square.columns, given(inverse), setting, aims, at, work, row, out)
         again = before.taken > 0 and at.round == before.round
         inversions = inversions + 1 if again else 0
         if again and (inversions == INVERSIONS_IN_ONE_ROUND or not at.gap < before.gap):
@@ -239,7 +245,7 @@ def track_all(
     """
     padded, setting = square.columns.shape[1], Setting(temperature, square.entries.max(), slack)
     out = Played(values, lo, hi, np.empty(0, np.int64), UNKNOWN)
-    work, seen = aligned(4, padded), Weights(*aligned(4, padded))
+    work, seen = np.zeros((4, padded)), Weights(*np.empty((4, padded)))
     passes = steps * (2 if averaged else 1)
     return int(_track(square.columns, setting, given(means), passes, averaged, work, seen, out))
 
@@ -247,7 +253,7 @@ def track_all(
 def inverse_at(square: Square, temperature: float, v: Floats) -> Floats:
     """The transpose of (I - Q_v + 1 1'/n)^{-1}, padded; zeros where floats have none, as where v spans too much."""
     n = v.size
-    out = aligned(*square.columns.shape)
+    out = aligned(n)
     if is_flat(v, temperature):
         w = np.exp((v.min() - v) / temperature)
         weighted = square.rows[:, :n] * w
@@ -268,7 +274,7 @@ def inverted(Q: Floats) -> Floats:
     n = len(Q)
     with _blas().limit(limits=1, user_api="blas"):
         try:
-            found: Floats = np.linalg.inv(np.eye(n) - Q + 1.0 / n)
+            found: Floats = np.asarray(np.linalg.inv(np.eye(n) - Q + 1.0 / n), np.float64)
         except np.linalg.LinAlgError:
             return np.zeros_like(Q)
     return found if np.isfinite(found).all() else np.zeros_like(Q)
@@ -315,8 +321,8 @@ def times(columns: Any, x: Any, out: Any) -> None:
             out[i] += columns[y, i] * x[y]
 
 
-@inner()
-def weigh(columns: Any, temperature: float, v: Any, found: Any, summed: bool) -> float:
+@inner(forceinline=True)
+def weigh(columns: Any, temperature: float, v: Any, found: Any, summed: Any) -> float:
     """Row k of the weights of a padded v, which is lowered to min v = 0; the span of v.
 
     The span is infinite, and nothing is done, where one scale does not serve all states. Where it is ``summed`` up
@@ -359,7 +365,7 @@ def _weigh_all(columns: Any, temperature: float, values: Any, sums: Any, v: Any,
     return int(values.shape[0])
 
 
-@inner(fastmath={"reassoc"})
+@inner(fastmath={"reassoc"}, forceinline=True)
 def bounds(setting: Any, c: Any, v: Any, span: float, logs: Any, f: Any, r: Any) -> tuple[float, float]:
     """f = Bv - v for the cost 0, r = c + f, and the certificate of a v that one scale can hold.
 
@@ -380,21 +386,14 @@ def bounds(setting: Any, c: Any, v: Any, span: float, logs: Any, f: Any, r: Any)
 
 
 @entry()
-def _lead(
-    columns: Any, inverse: Any, setting: Any, aims: Any, at: Any, work: Any, seen: Any, out: Any
-) -> Any:
-    """Lead on from ``at`` with the v in row 0 of the work space, until all is done or a new inverse is needed."""
+def _lead(columns: Any, inverse: Any, setting: Any, aims: Any, at: Any, work: Any, seen: Any, out: Any) -> Any:
+    """Lead on from ``at``, until all is done or a new inverse is needed; row 0 of the work space is v, row 1 is f."""
     costs, tols = aims
     values, los, his, steps, sums = out
     rounds, n = costs.shape
     v, f, new, new_f, step, r = work[0], work[1], work[2], work[3], work[4], work[5]
     s, logs = seen.s, seen.logs
     summed, taken, gap, debt = np.bool_(False), at.taken, at.gap, at.debt
-    weigh(columns, setting.temperature, v, seen, summed)
-    bounds(setting, costs[at.round], v, 0.0, logs, f, r)
-    if taken == 0:
-        for x in range(v.size):
-            sums[at.round, x] = s[x]
     for t in range(at.round, rounds):
         c = costs[t]
         while True:
@@ -434,9 +433,7 @@ def _lead(
 
 
 @entry()
-def _track(
-    columns: Any, setting: Any, means: Any, passes: int, averaged: bool, work: Any, seen: Any, out: Any
-) -> int:
+def _track(columns: Any, setting: Any, means: Any, passes: int, averaged: bool, work: Any, seen: Any, out: Any) -> int:
     """See :func:`track_all`; a round makes so many updates, of which every second is averaged with the one before."""
     n, v, f, once, r, summed = out.values.shape[1], work[0], work[1], work[2], work[3], np.bool_(False)
     for t in range(out.lo.size):

@@ -22,8 +22,8 @@ are gone. Its mean at mu = mu Q takes no pass at all, fast or slow as the chain 
 
 A constant in delta and eta changes nothing: it is chosen so that |delta| <= A with the least A; then |eta| <= A too.
 Where |delta| <= SERIES, G is its series. A mu that is LAW_GOAL off leaves at most |mu Q - mu|_1 = 2 LAW_GOAL and an
-error of LAW_GOAL A^2; delta and eta are known to some eps, hence their G to some eps A. So the difference is taken where
-at least SHARE_LEFT A^2 is left of it: its relative errors are LAW_GOAL / SHARE_LEFT and some eps / (SHARE_LEFT A).
+error of LAW_GOAL A^2; delta and eta are known to some eps, hence their G to some eps A. So the difference is taken
+where at least SHARE_LEFT A^2 is left: its relative errors are LAW_GOAL / SHARE_LEFT and some eps / (SHARE_LEFT A).
 Where less is left, as on chains that hardly mix and whose v moves as a whole in each part, and where policies differ
 more, the step is the mean of sum_z q G(y) with y = delta(z) - eta(x), and the change that of q |e^y - 1|: one pass over
 P for both, by the series of G where all |y| are small.
@@ -49,7 +49,7 @@ from lsmdp._core.full import (
     UNKNOWN,
     Square,
     Weights,
-    aligned,
+    given,
     weigh_all,
 )
 from lsmdp._core.full_laws import Equilibrium, push_all, stationary
@@ -57,8 +57,8 @@ from lsmdp.arrays import Floats
 
 # At least this share of A^2 must be left of mu.G(delta) - mu.G(eta), so that no more than six bits of the law are lost.
 SHARE_LEFT = 1 / 64
-# A block has so many rounds that an array of it holds this many numbers, 128 kB, which stay near the processor.
-NUMBERS_OF_A_BLOCK = 2**14
+# A block has so many rounds that an array of it holds this many numbers, 256 kB, which stay near the processor.
+NUMBERS_OF_A_BLOCK = 2**15
 
 
 class Accounts(NamedTuple):
@@ -92,81 +92,80 @@ def account(
     one scale, or whose stationary law floats lose.
     """
     (rounds, n), padded = costs.shape, square.columns.shape[1]
+    values, costs, sums = given(values), given(costs), given(sums)
     columns, law, kl, done = np.empty((5, rounds)), law.copy(), np.empty(n), 0
     size = min(rounds, NUMBERS_OF_A_BLOCK // padded)
-    seen, work = Weights.blank(size + 1, padded), aligned(4, padded)
+    seen, work = Weights.blank(size + 1, padded), np.empty((4, padded))
     while done < rounds:
         last = min(done + size, rounds)
         flat = weigh_all(square, temperature, values[done : last + 1], sums[done : last + 1], seen)
         here = values[done : done + max(flat - 1, 0)]
         found, ideal, rest = stationary(square, temperature, here, seen, rest)
         if found > 0:
-            laws, out = push_all(square, seen, law, found), columns[:, done : done + found]
-            _charge(temperature, costs[done : done + found], seen, laws, ideal[1 : found + 1], out)
-            changes = np.empty((2, found))
-            _compare(square.columns, seen, ideal, work, changes)
-            out[3] = changes[0]
-            out[4] = np.arange(t + done, t + done + found) * temperature * changes[1]
-            law, kl, done = laws[found, :n].copy(), _control(square, seen, found - 1), done + found
+            laws, page, end = push_all(square, seen, law, found), np.empty((5, found)), done + found
+            _charge(temperature, costs[done:end], seen, laws, ideal, page)
+            _compare(square.columns, seen, ideal, work, page)
+            page[4] *= temperature * np.arange(t + done, t + end)
+            columns[:, done:end], law, done = page, laws[found, :n].copy(), end
+            kl = _control(square, seen, found - 1)
         if done < last:
             break
     return Accounts(done, columns, law, rest, kl)
-
-
-def _charge(temperature: float, costs: Floats, seen: Weights, laws: Floats, ideal: Floats, out: Floats) -> None:
-    """State cost, control cost and ideal loss of each round, in the first three rows."""
-    rounds, n = costs.shape
-    d, logs = seen.d[:rounds, :n], seen.logs[:rounds, :n]
-    before, after, mu = laws[:-1, :n], laws[1:, :n], ideal[:, :n]
-    out[0] = _dots(before, costs)
-    out[1] = temperature * np.maximum(-_dots(after, d) - _dots(before, logs), 0.0)
-    out[2] = _dots(mu, costs) + temperature * np.maximum(-_dots(mu, d + logs), 0.0)
-
-
-def _dots(a: Floats, b: Floats) -> Floats:
-    """The product of each row with its like."""
-    return np.asarray(np.einsum("kx,kx->k", a, b))
 
 
 def _control(square: Square, seen: Weights, k: int) -> Floats:
     """KL(Q || P) of each state, for the policy of row k."""
     n = len(square.rows)
     w, d, s, logs = (array[k, :n] for array in (seen.w, seen.d, seen.s, seen.logs))
-    return np.maximum(-(square.rows[:, :n] * (w * d)).sum(axis=1) / s - logs, 0.0)
+    return np.asarray(np.maximum(-(square.rows[:, :n] * (w * d)).sum(axis=1) / s - logs, 0.0))
+
+
+@entry(fastmath={"reassoc", "contract"})
+def _charge(temperature: float, costs: Any, seen: Any, laws: Any, ideal: Any, out: Any) -> None:
+    """State cost, control cost and ideal loss of round k, in column k; mu is in row k + 1 of the ideal laws."""
+    d, _, _, logs = seen
+    for k in range(costs.shape[0]):
+        state, control, ideal_state, ideal_control = 0.0, 0.0, 0.0, 0.0
+        for x in range(costs.shape[1]):
+            state += laws[k, x] * costs[k, x]
+            control -= laws[k + 1, x] * d[k, x] + laws[k, x] * logs[k, x]
+            ideal_state += ideal[k + 1, x] * costs[k, x]
+            ideal_control -= ideal[k + 1, x] * (d[k, x] + logs[k, x])
+        out[0, k], out[1, k] = state, temperature * max(control, 0.0)
+        out[2, k] = ideal_state + temperature * max(ideal_control, 0.0)
 
 
 @entry(fastmath={"reassoc", "contract"})
 def _compare(columns: Any, seen: Any, laws: Any, work: Any, out: Any) -> None:
-    """Largest change of the policy from row k to row k + 1, and mu.KL(Q || Q'), in column k; mu is in row k + 1."""
+    """Largest change from policy k to k + 1 and mu.KL(Q || Q'), in rows 3 and 4; mu is in row k + 1 of the laws."""
+    d, w, s, logs = seen
     delta, eta, kl, change, padded = work[0], work[1], work[2], work[3], columns.shape[1]
     for k in range(out.shape[1]):
-        d, w, s, logs, mu = seen.d[k], seen.w[k], seen.s[k], seen.logs[k], laws[k + 1]
-        next_d, next_s, next_logs = seen.d[k + 1], seen.s[k + 1], seen.logs[k + 1]
         for x in range(padded):
-            delta[x], eta[x] = d[x] - next_d[x], next_logs[x] - logs[x]
+            delta[x], eta[x] = d[k, x] - d[k + 1, x], logs[k + 1, x] - logs[k, x]
         low, high = extremes(delta)
         if low == high:
-            out[0, k], out[1, k] = 0.0, 0.0
+            out[3, k], out[4, k] = 0.0, 0.0
             continue
         step, middle, A = -1.0, (low + high) / 2, (high - low) / 2
         if max(-low, high) <= SERIES:
             step = 0.0
             for x in range(padded):
-                step += mu[x] * (near_excess(delta[x] - middle) - near_excess(eta[x] - middle))
+                step += laws[k + 1, x] * (near_excess(delta[x] - middle) - near_excess(eta[x] - middle))
         if step >= SHARE_LEFT * A * A:
             for x in range(padded):
                 delta[x] += near_excess(delta[x])
-                eta[x] = (next_s[x] - s[x]) / s[x]
-            _change(columns, w, delta, eta, change)
+                eta[x] = (s[k + 1, x] - s[k, x]) / s[k, x]
+            _change(columns, w[k], delta, eta, change)
             for x in range(padded):
-                change[x] /= next_s[x]
+                change[x] /= s[k + 1, x]
         else:
-            _differ(columns, w, delta, eta, kl, change)
+            _differ(columns, w[k], delta, eta, kl, change)
             step = 0.0
             for x in range(padded):
-                step += mu[x] * kl[x] / s[x]
-                change[x] /= s[x]
-        out[0, k], out[1, k] = extremes(change)[1], step
+                step += laws[k + 1, x] * kl[x] / s[k, x]
+                change[x] /= s[k, x]
+        out[3, k], out[4, k] = extremes(change)[1], step
 
 
 @inner(fastmath={"contract"})

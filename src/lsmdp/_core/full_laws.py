@@ -28,11 +28,12 @@ y (diag(1 + delta) - Q_o) = k 1', where k = 0, because diag(1 + delta) - Q_o tak
 is one product with Z and none with P. With K = max_x sum_y |Z(x, y)| and q = max |delta| it contracts l1 distances by
 K q: after a step that has moved y by c, |y - y*|_1 <= c K q / (1 - K q), and mu ~ y s / s_o is off by at most
 2 max(s/s_o) / min(s/s_o) times that. Steps are taken until this is at most LAW_GOAL / 4. All steps after the first are
-taken for what y moves by, e <- -(e delta) Z. That Z is only nearly the inverse, Z A = I + E, moves the fixed point by at
-most |E| K q / (1 - K q), which is |E| where K q <= 1/2. E is evaluated, within (n + 16) eps K / 2; an anchor with more
-than LAW_GOAL / 8 of both is not used, nor is one whose s_o / s varies by more than a factor of 2. The last quarter of
-LAW_GOAL is for delta, y and mu_o, which are known to some eps. The anchor is renewed once the products that another one
-might have saved, all after the second of a round, have cost as much as that.
+taken for what y moves by, e <- -(e delta) Z. That Z is only nearly the inverse, Z A = I + E, moves the fixed point by
+at most |E| K q / (1 - K q), which is |E| where K q <= 1/2. E is evaluated, within (n + 2) eps K |A| / 2 for sums in any
+order; an anchor with more than LAW_GOAL / 8 of both is not used, nor is one whose s_o / s varies by more than a factor
+of 2. The last quarter of LAW_GOAL is for delta, y and mu_o, which are known to some eps.
+The anchor is renewed once the products that another one might have saved, all after the second of a round, have cost as
+much as that.
 
 **Steps mu <- mu Q** contract l1 distances by 1 - b, b = sum_y min_x Q(x, y), so that |mu - mu*|_1 <= |mu Q - mu|_1 / b,
 where b >= sum_y min_x P(x, y) w(y) / max s. They are taken where b > 0 is large enough to be seen in floats.
@@ -139,7 +140,7 @@ def stationary(
     of the values, padded; row 0 has the one before.
     """
     (rounds, n), padded = values.shape, square.rows.shape[1]
-    laws = aligned(rounds + 1, padded)
+    laws = np.zeros((rounds + 1, padded))
     laws[0, :n] = rest.mu
     if rest.anchor.size:
         return _from_anchors(square, temperature, values, seen, rest, laws)
@@ -149,13 +150,13 @@ def stationary(
         laws[1:] /= totals[:, np.newaxis]
         done = int(np.argmin(np.append(totals > LEAST_PIVOT, False)))
     else:
-        done = _reduce(square.rows, seen, np.int64(0), rounds, laws, np.empty((n, n)))
+        done = _reduce(square.rows, seen, 0, rounds, laws, np.empty((n, n)))
     return done, laws, rest._replace(mu=laws[done, :n].copy())
 
 
 def push_all(square: Square, seen: Weights, law: Floats, rounds: int) -> Floats:
     """The law before the first of these rounds and after each of them, a row each, padded."""
-    laws = aligned(rounds + 1, square.rows.shape[1])
+    laws = np.zeros((rounds + 1, square.rows.shape[1]))
     laws[0, : law.size] = law
     _push_all(square.rows, seen, laws, np.empty(square.rows.shape[1]))
     return laws
@@ -164,10 +165,10 @@ def push_all(square: Square, seen: Weights, law: Floats, rounds: int) -> Floats:
 def _from_anchors(
     square: Square, temperature: float, values: Floats, seen: Weights, rest: Equilibrium, laws: Floats
 ) -> tuple[int, Floats, Equilibrium]:
-    (rounds, n), work, k, found = values.shape, aligned(6, square.rows.shape[1]), 0, True
+    (rounds, n), work, k, found = values.shape, np.zeros((6, square.rows.shape[1])), 0, True
     own, debt, anchor = Weights.blank(1, square.rows.shape[1]), rest.debt, rest.anchor
     weigh_all(square, temperature, anchor[np.newaxis], UNKNOWN, own)
-    held = _anchor(own, np.int64(0), rest.anchored, given(rest.inverse), rest.K)
+    held = _anchor(own, 0, rest.anchored, given(rest.inverse), rest.K)
     while k < rounds:
         if debt >= PRODUCTS_OF_AN_ANCHOR:
             anchor, debt, held = values[k].copy(), 0, _anchor_at(square, seen, k, laws)
@@ -195,7 +196,7 @@ def _anchor_at(square: Square, seen: Weights, k: int, laws: Floats) -> Anchor:
         size, error = _norm(Z), _norm(product(Z, A) - np.eye(n))
         error += (n + 2) * EPS / 2 * size * _norm(A)  # the rounding of the product itself, summed up in any order
         K = size if error <= LAW_GOAL / 8 else np.inf
-    inverse = aligned(*square.rows.shape)
+    inverse = aligned(n)
     inverse[:, :n] = Z
     return _anchor(seen, k, laws[k + 1, :n], read_only(inverse), K)
 
@@ -231,7 +232,7 @@ def _push_all(rows: Any, seen: Any, laws: Any, share: Any) -> None:
 def _approach(
     square: Any, anchor: Any, seen: Any, laws: Any, first: int, debt: int, work: Any
 ) -> tuple[int, int, bool]:
-    """Laws of policies from the first on, by steps from the law before; (where it ends, debt, whether the last is found).
+    """Laws from the first policy on, by steps from the law before: where it ends, debt, whether it was found.
 
     It ends where all are done, where the anchor has cost as much as another one, or where steps do not do.
     """
