@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from lsmdp._core import sparse
 from lsmdp._core.compile import entry, inner
@@ -96,7 +97,7 @@ class _Work(NamedTuple):
     changes: Any
 
 
-@entry()
+@entry(fastmath={"contract", "reassoc"})
 def rounds(
     P: Any, anchor: Any, aims: Any, units: Any, age: Any, limits: Any, seen: Any, found: Any
 ) -> tuple[int, int, float, float]:
@@ -138,7 +139,7 @@ def aged(number: int, spent: float, recent: float, taken: int, price: float) -> 
     return (0, 0.0, 0.0) if number * recent > spent + price else (number, spent, recent)
 
 
-@inner(fastmath={"contract", "reassoc"})
+@njit(inline="always")  # one caller: compiled once, not twice
 def _round(
     P: Any, anchor: Any, units: Any, work: Any, seen: Any, known: bool, tol: float, limit: int
 ) -> tuple[float, float, int]:
@@ -182,7 +183,7 @@ def _range(x: Any) -> tuple[float, float]:
     return least, most
 
 
-@inner(fastmath={"contract", "reassoc"})
+@njit(inline="always")  # one caller: compiled once, not twice
 def _step(anchor: Any, units: Any, work: Any, shares: Any, steps: int) -> bool:
     """v <- v + T d with (I - Q) d = r at the anchor, once r is lowered along the pairs; False if beyond floats.
 
@@ -229,7 +230,7 @@ def _step(anchor: Any, units: Any, work: Any, shares: Any, steps: int) -> bool:
     return True
 
 
-@inner(fastmath={"contract", "reassoc"})
+@njit(inline="always")  # one caller: compiled once, not twice
 def _remember(r: Any, moves: Any, changes: Any, steps: int) -> None:
     """Complete the pair of the last step: the change of r is made orthogonal to the others and of length 1."""
     at, n, size = (steps - 1) % PAIRS, r.size, 0.0

@@ -30,7 +30,7 @@ from math import inf, log, sqrt
 import numpy as np
 
 from lsmdp.arrays import Floats
-from lsmdp.solvers.factored import MOST_STATES_WRITTEN_OUT, Dense, Direct, lapack_work
+from lsmdp.solvers.factored import FEW_STATES, MOST_STATES_WRITTEN_OUT, Dense, Direct, lapack_work
 from lsmdp.solvers.krylov import BASIS, Krylov, product_work
 from lsmdp.solvers.power import Power
 from lsmdp.solvers.problem import (
@@ -40,7 +40,6 @@ from lsmdp.solvers.problem import (
     exhausted,
 )
 
-_FEW_STATES = 1_000  # Up to here LAPACK factors in at most 25 ms, and the loops of the others take 10 s to compile.
 _FIRST_LOOK = 20  # Steps of the first run: the fast modes are gone after about ten, and ten more measure the rest.
 _SECOND_LOOK = 80  # Steps of the second run, where the choice between power steps and an elimination depends on it.
 _STEPS_OF_A_CALL = 25  # Predicted power steps that, times _OPTIMISM, take as long as the mere calls of LAPACK.
@@ -63,7 +62,7 @@ class Auto:
     def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
         """The best attempt of the chain; its ``how`` names the methods that led there."""
         trail = _Trail(problem, tol, v)
-        if problem.n <= _FEW_STATES:
+        if problem.n <= FEW_STATES:
             steps = trail.predict(trail.follow(_PowerByScipy(_FIRST_LOOK)).rate)
             if not trail.done and (steps <= _STEPS_OF_A_CALL or steps <= _bearable(problem)):
                 trail.follow(_PowerByScipy(int(_OPTIMISM * steps) + _FIRST_LOOK))
@@ -182,7 +181,7 @@ def _known(problem: Problem, trail: _Trail) -> list[tuple[float, Method]]:
     known: list[tuple[float, Method]] = []
     if problem.plan.entries is not None:
         known.append((min(_rounds(trail), _INVERSE_STEPS) * problem.plan.work, Direct()))
-    if _FEW_STATES < problem.n <= MOST_STATES_WRITTEN_OUT:
+    if FEW_STATES < problem.n <= MOST_STATES_WRITTEN_OUT:
         known.append((_rounds(trail) * lapack_work(problem), Dense()))
     return sorted(known, key=lambda cost: cost[0])
 

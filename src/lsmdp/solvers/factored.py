@@ -30,11 +30,13 @@ from lsmdp.solvers.inverse import Inverter, inverse_iteration
 from lsmdp.solvers.newton import Evaluator, newton
 from lsmdp.solvers.problem import Attempt, Problem
 
+FEW_STATES = 1_000  # Up to here LAPACK factors in at most 25 ms, and the loops of the others take 10 s to compile.
 MOST_STATES_WRITTEN_OUT = 4_000  # A square array of more states is no longer small: this one takes 128 MB.
 _INVERSE_STEPS = 20  # Inverse iteration takes two to four steps where it converges; this many are never needed.
 _FEWEST_REPEATS, _MOST_REPEATS = 4, 16  # Inverse iteration applies a factor at least and at most so many times.
 _SOLVES_SHARE = 1 / 6  # In between, as often as costs this share of the factor, by the count of products.
 _LAPACK_SPEED = 8.0  # LAPACK multiplies about this many times faster than a loop over sparse entries.
+_PRODUCTS_OF_A_STEP = 10.0  # The weights, the certificates and the solves of a step take as long as so many products.
 _LAPACK_REPEATS = 6  # With only four, LAPACK does not always see which of two wells is the deeper one.
 _RAREST_REFERENCE = 0.01  # The reference state of a Newton step may be this much rarer than the commonest state.
 
@@ -73,9 +75,9 @@ class Dense:
 
 
 def lapack_work(problem: Problem) -> float:
-    """What a factorisation by LAPACK costs, in products with an entry of P."""
+    """What a step with LAPACK costs, in products with an entry of P: the factor, and what comes with it."""
     n, width = problem.n, _layout(problem).width
-    return min(2.0 * n * width**2, n**3 / 3) / _LAPACK_SPEED
+    return min(2.0 * n * width**2, n**3 / 3) / _LAPACK_SPEED + _PRODUCTS_OF_A_STEP * float(problem.P.nnz)
 
 
 def _unchanged(problem: Problem, v: Floats) -> Attempt:

@@ -9,7 +9,7 @@ Sweeps (sweeps.py) and power steps need none.
 | no anchor otherwise | sweeps; then power steps with pairs; if a factor would have been cheaper, v becomes the anchor |
 | an anchor | steps with its factor; where these are dear, an attempt without it goes first |
 | steps with the factor fail | the anchor moves to the present v, once |
-| they fail again | a solve from the best v; where the elimination is cheap, inverse iteration first |
+| they fail again | a solve from the best v; where an elimination is cheap, inverse iteration first (LAPACK if few) |
 | the factor is worn | the new v becomes the anchor |
 
 *No anchor.* On graphs that mix fast, or are two such graphs loosely joined, sweeps are all it takes. Where v is too
@@ -43,7 +43,7 @@ from lsmdp.arrays import Floats, read_only
 from lsmdp.model import LMDP
 from lsmdp.policy import keep_flow
 from lsmdp.solvers.certified import solve
-from lsmdp.solvers.factored import Direct
+from lsmdp.solvers.factored import FEW_STATES, Dense, Direct
 from lsmdp.solvers.power import Power
 from lsmdp.solvers.problem import Problem
 from lsmdp.solvers.warm import chord, sweeps
@@ -51,7 +51,7 @@ from lsmdp.solvers.warm.anchor import Factor, factor, nothing
 
 _LOOK = 20  # Sweeps or power steps that are taken before anything else is thought of.
 _POWER_STEPS_OF_A_SWEEP = 2.0  # A sweep does the work of this many power steps.
-_FEW_STATES = 2_000  # Up to here a plan of elimination takes milliseconds.
+_QUICKLY_PLANNED = 2_000  # Up to so many states, a plan of elimination takes milliseconds.
 _POWER_STEPS_OF_A_PLAN = 400  # On larger models, a plan takes as long as this many power steps.
 _NEVER = 1e9  # A number of power steps that nobody waits for.
 _UNAIDED = 60  # Steps without a factor that are tried before one is made, or ``solve`` is asked.
@@ -149,7 +149,9 @@ def _next(
     if not anchor.size or _is_dear(problem):  # try without, and keep the anchor
         found, steps, left = _without_factor(problem, c, tol, v, goal, kept, unaided=age.spent > 0.0)
         waited = age.spent + left if left else 0.0
-        planned = found is None or lmdp.n <= _FEW_STATES or waited > _POWER_STEPS_OF_A_PLAN  # ``solve`` would plan too
+        planned = (
+            found is None or lmdp.n <= _QUICKLY_PLANNED or waited > _POWER_STEPS_OF_A_PLAN
+        )  # ``solve`` would plan too
         better = left > 0.0 and planned and left > _power_steps(problem)
         if found is not None:
             waiting = chord.NEW if better else Age(0, waited, 0.0)
@@ -240,11 +242,12 @@ def _iterated(
 def _solved(problem: Problem, c: Floats, tol: float, v: Floats, goal: float, kept: Kept) -> tuple[_Certified, int]:
     """By elimination where a factor is worth it (there is a goal) and cheap, by whatever suits otherwise."""
     lmdp, steps = problem.lmdp, 0
-    if goal > 0.0 and lmdp.n > _FEW_STATES and problem.plan.step <= _CHEAP_FACTOR * problem.P.nnz:
-        attempt = Direct().run(problem, v / lmdp.temperature, goal)
+    if goal > 0.0 and problem.plan.step <= _CHEAP_FACTOR * problem.P.nnz:
+        method = Dense() if lmdp.n <= FEW_STATES else Direct()
+        attempt = method.run(problem, v / lmdp.temperature, goal)
         found, steps = _certified(lmdp, c, tol, lmdp.temperature * attempt.v), attempt.steps
         if found is not None:
-            kept.story.append(f"{steps} steps by elimination were enough.")
+            kept.story.append(f"It was solved by {method.name}, in {steps} steps.")
             return found, steps
     solution = solve(lmdp, c, tol=tol, start=v)
     kept.story.append(f"It was solved by {solution.solver}.")
@@ -273,7 +276,7 @@ def _power_steps(problem: Problem) -> float:
 
 def _is_cheap(problem: Problem) -> bool:
     """Whether a round with a factor costs no more than a first look by sweeps, on a model that is quickly planned."""
-    return problem.n <= _FEW_STATES and _power_steps(problem) <= _POWER_STEPS_OF_A_SWEEP * _LOOK
+    return problem.n <= _QUICKLY_PLANNED and _power_steps(problem) <= _POWER_STEPS_OF_A_SWEEP * _LOOK
 
 
 def _is_dear(problem: Problem) -> bool:
