@@ -57,7 +57,7 @@ def test_what_a_certificate_has_summed_up_leaves_the_figures_as_they_are(tempera
     """The same bits, whether the accounts are told s = P w or sum it up; and they do go by what they are told."""
     lmdp, learner, costs = dense(21, temperature=temperature), FollowTheLeader(), uniform(50, 21)
     assert lmdp.square is not None
-    found = learner.observe_all(lmdp, learner.init(lmdp), costs)
+    found = learner.observe_block(lmdp, learner.init(lmdp), costs)
     assert len(found.sums) == 51
     first = np.eye(21)[0], Equilibrium.first(lmdp.square)
     bill = lmdp.square, temperature, 1, found.values, costs, *first
