@@ -4,6 +4,8 @@ A state is called by its label, or by its number from 0 to n - 1 where the model
 will do as well, unless the labels are numbers themselves: then 3 is a label, and never the fourth state. A number is
 written in decimal digits and in no other way: "+1", " 1 ", "01" and the digits of other scripts are names.
 
+On a grid, ``(row, column)`` and the text "row,column" name the state of a cell.
+
 Values come by name in a mapping, a pandas Series (its index) or a DataFrame (its columns); what has these attributes is
 taken for one, and pandas itself is never imported. The names are all labels or all numbers, in any order. Where the
 labels are numbers, names that merely count 0, 1, 2, ... and are none of the labels are what pandas gives an array
@@ -25,6 +27,7 @@ import numpy.typing as npt
 from lsmdp.errors import CostError, LsmdpError, SpecError
 
 NUMBER = re.compile("0|[1-9][0-9]{0,17}")  # what fits into 64 bits
+CELL = re.compile(r"\(?\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)?")  # row,column
 UNKNOWN, DROPPED = -1, -2  # of a name: no state; a state that was dropped from the model
 
 Ints = npt.NDArray[np.int64]
@@ -33,6 +36,12 @@ Ints = npt.NDArray[np.int64]
 def number_in(text: str) -> int | None:
     """The number that a text writes in decimal digits; None if it is anything else."""
     return int(text) if NUMBER.fullmatch(text) else None
+
+
+def cell_in(text: str) -> tuple[int, int] | None:
+    """The cell that a text such as "11,1" names: its row and its column; None if it is anything else."""
+    found = CELL.fullmatch(text)
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def name_state(state: int, labels: Sequence[str] | None) -> str:
@@ -48,6 +57,14 @@ class Names:
     labels: Sequence[str] | None = None
     origin: Any = None
     origin_n: int | None = None
+    cells: Any = None  # (row, column) of each state, on a grid
+    map_shape: tuple[int, int] | None = None  # the size of the map that it was drawn on, with walls at its end
+
+    def is_map(self, shape: Sequence[int]) -> bool:
+        """Whether a table of this shape has a value for each cell of the grid, with or without the walls at its end."""
+        if self.cells is None:
+            return False
+        return tuple(shape) in (tuple(int(side) + 1 for side in self.cells.max(axis=0)), self.map_shape)
 
     @cached_property
     def are_numbers(self) -> bool:
@@ -156,7 +173,12 @@ class Places(NamedTuple):
 
 
 def in_order(given: Any, names: Names, what: str, *, partial: bool = False) -> Any:
-    """Values by name in the order of the states, 0 for those that ``partial`` leaves out; anything else as it is."""
+    """Values by name in the order of the states, 0 for those that ``partial`` leaves out; anything else as it is.
+
+    On a grid, a table of the size of the map has the values of all cells, and those of walls are not looked at.
+    """
+    if isinstance(given, np.ndarray) and given.ndim == 2 and names.is_map(given.shape):
+        return given[tuple(names.cells.astype(np.int64).T)]
     pairs = None if isinstance(given, np.ndarray) else _pairs(given, what)
     if pairs is None:
         return given
@@ -171,8 +193,10 @@ def in_order(given: Any, names: Names, what: str, *, partial: bool = False) -> A
 def in_rounds(costs: Any, names: Names) -> Any:
     """A sequence of costs whose rounds follow the states: a DataFrame, a row a round, or rounds by name, one by one.
 
-    Anything else is returned as it is.
+    On a grid, an array of rounds x rows x columns has a map a round. Anything else is returned as it is.
     """
+    if isinstance(costs, np.ndarray) and costs.ndim == 3 and names.is_map(costs.shape[1:]):
+        return costs[:, *names.cells.astype(np.int64).T]
     if isinstance(costs, np.ndarray | str) or hasattr(costs, "from_round"):
         return costs
     if _is_frame(costs):

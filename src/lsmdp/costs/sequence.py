@@ -219,13 +219,24 @@ class Table:
     replayable: bool = True
 
     def __post_init__(self) -> None:
+        if self._has_maps and self.values.dtype.kind in "buif":
+            return
         if self.values.ndim != 2 or self.values.dtype.kind not in "buif":
             shape = " x ".join(map(str, self.values.shape))
             raise CostError(
                 f"the costs are an array of shape {shape or '()'} and type {self.values.dtype}. Give a table of "
-                f"numbers with a row per round and a column per state (T x {self.lmdp.n})."
+                f"numbers with a row per round and a column per state (T x {self.lmdp.n}){self._or_maps()}."
             )
         by_position(self.values.shape[1], self.lmdp)
+
+    def _or_maps(self) -> str:
+        shape = self.lmdp.map_shape or self.lmdp.grid_shape
+        return "" if shape is None else f", or a map per round (T x {shape[0]} x {shape[1]})"
+
+    @property
+    def _has_maps(self) -> bool:
+        """Whether a round is a map: rounds x rows x columns."""
+        return self.values.ndim == 3 and self.lmdp.names.is_map(self.values.shape[1:])
 
     @property
     def T(self) -> int:
@@ -234,6 +245,12 @@ class Table:
 
     def blocks(self, start: int) -> Iterator[Floats]:
         """The rows from ``start`` on, as copies."""
+        if self._has_maps:
+            size = block_rows(self.values[0].size)
+            for first in range(start - 1, self.T, size):
+                block = np.array(self.values[first : first + size], dtype=np.float64)
+                yield np.ascontiguousarray(in_rounds(block, self.lmdp.names))
+            return
         columns = by_position(self.values.shape[1], self.lmdp)
         size = block_rows(self.values.shape[1])
         for first in range(start - 1, self.T, size):
@@ -249,8 +266,10 @@ class Table:
             update_with_file(digest, self.path, self.lmdp)
 
 
-def update_with_file(digest: Hash, path: Path, lmdp: LMDP) -> None:
+def update_with_file(digest: Hash, path: Path, lmdp: LMDP, missing: float | None = None) -> None:
     """Feed the bytes of a file and all of the model that decides which of its columns are read."""
+    if missing is not None:
+        digest.update(repr(("missing", missing)).encode())
     origin = None if lmdp.origin is None else (lmdp.origin.tolist(), lmdp.origin_n)
     digest.update(repr((path.suffix.lower(), lmdp.labels, origin)).encode())
     with path.open("rb") as stream:

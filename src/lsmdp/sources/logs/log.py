@@ -28,12 +28,12 @@ import numpy.typing as npt
 
 from lsmdp.arrays import Ints
 from lsmdp.errors import SpecError
-from lsmdp.sources.files import Format, endings, read_file
+from lsmdp.sources.dialects import rows_of
+from lsmdp.sources.reading import Format, endings, read_file
 from lsmdp.sources.tables import (
     first_line,
     read_columns,
     read_parquet,
-    rows_of,
 )
 
 COLUMNS = ("entity", "time", "state")

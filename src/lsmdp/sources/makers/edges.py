@@ -23,6 +23,7 @@ from lsmdp.arrays import (
 from lsmdp.errors import ModelError
 from lsmdp.labels import with_labels
 from lsmdp.model import LMDP
+from lsmdp.sources.makers.positions import node_positions
 from lsmdp.sources.makers.shared import Repairs
 
 
@@ -43,7 +44,8 @@ def from_networkx(graph: Any, weight: str | None = "weight", **repairs: Unpack[R
 
     An edge without that attribute counts 1, as in networkx; ``weight=None`` counts every edge 1. Parallel edges add
     up, undirected edges lead both ways, a self-loop is a chance to stay (counted once). Nodes become labels, in the
-    order of the graph; ``positions`` are their attributes ``pos`` or ``x`` and ``y``, if all nodes have them.
+    order of the graph; ``positions`` are their attributes ``pos``, ``x`` and ``y``, or ``Latitude`` and ``Longitude``
+    (positions.py).
     """
     matrix, labels, places = graph_weights(graph, weight)
     if places is not None:
@@ -74,7 +76,7 @@ def graph_weights(graph: Any, weight: str | None = "weight") -> tuple[CSR, list[
         ends = np.concatenate([ends, ends[there_and_back, ::-1]])
         values = np.append(values, values[there_and_back])
     n = len(number)
-    return sparse.coo_array((values, (ends[:, 0], ends[:, 1])), shape=(n, n)).tocsr(), labels, _node_positions(graph)
+    return sparse.coo_array((values, (ends[:, 0], ends[:, 1])), shape=(n, n)).tocsr(), labels, node_positions(graph)[0]
 
 
 def _as_weight(edge: tuple[Any, Any, Any]) -> float:
@@ -83,15 +85,6 @@ def _as_weight(edge: tuple[Any, Any, Any]) -> float:
         return 1.0 if value is None else float(value)
     except (TypeError, ValueError, OverflowError):
         raise ModelError(f'the edge from "{u}" to "{v}" has the weight {value!r}, not a number. Correct it.') from None
-
-
-def _node_positions(graph: Any) -> Floats | None:
-    places = [data.get("pos", (data.get("x"), data.get("y"))) for _, data in graph.nodes(data=True)]
-    try:
-        points = np.array(places, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-    return points if points.shape == (len(places), 2) and np.isfinite(points).all() else None
 
 
 def from_counts(
