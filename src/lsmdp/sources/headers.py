@@ -30,6 +30,7 @@ PAIRS: Mapping[str, tuple[str, ...]] = {  # a word for where a move begins, and 
     "origin": ("destination", "dest", "target"),
     "orig": ("dest", "destination"),
     "start": ("end", "stop", "finish"),
+    "started": ("ended",),
     "begin": ("end",),
     "init": ("term",),
     "u": ("v",),
@@ -68,6 +69,7 @@ _NUMBERED = "node vertex id end state place name user person station stop site c
 NUMBERED = frozenset(_NUMBERED.split())
 _NO_PLACES = "date time datetime timestamp at lat latitude lon lng long longitude x y"
 NO_PLACES = frozenset(_NO_PLACES.split())
+TIMES = frozenset(("date", "time", "datetime", "timestamp", "at"))
 SHOWN = 12  # names of a header in a sentence
 
 
@@ -116,17 +118,21 @@ def column_called(name: str, header: Sequence[str] | None, width: int) -> int:
     raise SpecError(f'there is no column "{name}" among {shown(names)}.{hint}')
 
 
-def ends_of(header: Sequence[str]) -> tuple[int, int] | None:
-    """The columns where a move begins and ends, if two names say so."""
+def ends_of(header: Sequence[str], *, times: bool = False) -> tuple[int, int] | None:
+    """The columns where a move begins and ends, if two names say so; with ``times``, when it does."""
     named = [words_of(name) for name in header]
     for fewest in sorted({len(words) for words in named}):
         for place, words in enumerate(named):
-            if len(words) != fewest or NO_PLACES & set(words) or any(word.startswith("time") for word in words):
+            if len(words) != fewest or _is_place(words) == times or (times and not TIMES & set(words)):
                 continue
             for other in _counterparts(words):
                 if other in named:
                     return place, named.index(other)
     return None
+
+
+def _is_place(words: Sequence[str]) -> bool:
+    return not NO_PLACES & set(words) and not any(word.startswith("time") for word in words)
 
 
 def _counterparts(words: list[str]) -> Iterator[list[str]]:
