@@ -14,6 +14,7 @@ from pathlib import Path
 from lsmdp.costs import families
 from lsmdp.costs.families import Made, Setting
 from lsmdp.costs.lines import Fit, Lines, StandardInput
+from lsmdp.costs.moves import Moves
 from lsmdp.costs.names import (
     ENDINGS,
     STANDARD_INPUT,
@@ -47,19 +48,21 @@ def read_costs(
     seed: int = 0,
     scale: tuple[float, float] | None = None,
     missing: float | None = None,
+    moves: Moves | None = None,
 ) -> Costs:
     """The cost sequence that a name or a file stands for.
 
     ``rounds`` is the number of rounds; a file may do without, and then gives all it has. ``scale=(low, high)`` says
     which values of the input cost 0 and 1; without it they must lie in [0, 1] as they are. ``missing`` is the value, in
-    the units of the input, of states that a table or line by name leaves out. Whether the columns of a
-    file fit the model is seen at once; a round that cannot be used is an error when it is reached.
+    the units of the input, of states that a table or line by name leaves out, and ``moves`` are fixed costs of moves
+    (moves.py). Whether the columns of a file fit the model is seen at once; a round that cannot be used is an error
+    when it is reached.
     """
     spec = fspath(spec)
     low, high = as_scale(scale)
     source = _source(spec, Fit(lmdp, low, high, _as_missing(missing, low, high)), rounds, seed)
     T = source.T if rounds is None else rounds
-    return Costs(source, lmdp.n, T, spec, seed, low, high, lmdp.labels)
+    return Costs(source, lmdp.n, T, spec, seed, low, high, lmdp.labels, moves)
 
 
 def _as_missing(missing: float | None, low: float, high: float) -> float | None:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from lsmdp.arrays import Floats, read_only
 from lsmdp.costs.columns import by_position
+from lsmdp.costs.moves import Moves
 from lsmdp.costs.names import STANDARD_INPUT
 from lsmdp.errors import CostError, LsmdpError, SpecError
 from lsmdp.labels import Told, in_rounds, name_state
@@ -86,7 +87,8 @@ class Costs:
     """A sequence of costs in [0, 1] for n states: ``for c_t in costs``, or from round t on ``costs.from_round(t)``.
 
     ``T`` is the number of rounds, None where only the end of the input tells it; ``name`` is what the command line
-    calls the sequence; ``low`` and ``high`` are the user's units for cost 0 and cost 1.
+    calls the sequence; ``low`` and ``high`` are the user's units for cost 0 and cost 1. ``moves`` are fixed costs of
+    moves to be added, and the unit that all of it is in (moves.py).
     """
 
     source: Source
@@ -97,6 +99,7 @@ class Costs:
     low: float = 0.0
     high: float = 1.0
     labels: Sequence[str] | None = None
+    moves: Moves | None = None
 
     def __post_init__(self) -> None:
         if self.T is not None and self.T < 1:
@@ -127,6 +130,8 @@ class Costs:
         """A sha256 of all that determines the values; the number of rounds is no part of it."""
         digest = hashlib.sha256(repr((self.n, self.low, self.high)).encode())
         self.source.update(digest)
+        if self.moves is not None:
+            digest.update(self.moves.extra.tobytes() + repr(self.moves[1:]).encode())
         return digest.hexdigest()
 
     def _blocks(self, t: int, blocks: Iterator[Floats]) -> Iterator[Floats]:
@@ -158,7 +163,8 @@ class Costs:
         usable = _usable(block, self.low, self.high)
         count = len(block) if usable.all() else int(np.argmin(usable.all(axis=1)))
         if count:
-            yield _scaled(block[:count], self.low, self.high)
+            scaled = _scaled(block[:count], self.low, self.high)
+            yield scaled if self.moves is None else read_only(self.moves.added(scaled))
         if count < len(block):
             try:
                 in_costs(block[count], self.low, self.high, self.labels)

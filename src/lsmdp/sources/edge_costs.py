@@ -28,6 +28,7 @@ from lsmdp.model import LMDP
 from lsmdp.sources.edge_lists import edges_as_listed, table_of
 from lsmdp.sources.graphs import edge_values
 from lsmdp.sources.headers import ends_of, said
+from lsmdp.sources.names import OWN
 from lsmdp.sources.networks import link_values
 from lsmdp.sources.reading import (
     Format,
@@ -37,7 +38,6 @@ from lsmdp.sources.reading import (
 )
 from lsmdp.sources.tables import TEXTS, names_of, numbers_of
 
-OWN = re.compile(r"(tntp|graphml|gml|csv|tsv|txt|parquet):(.+)", flags=re.IGNORECASE)
 COST_WORDS = ("cost", "toll", "price", "length", "distance", "time", "duration", "free_flow_time", "weight")
 
 Listed = tuple[Sequence[str], Sequence[str], Floats]  # where each edge begins, where it ends, what it costs
