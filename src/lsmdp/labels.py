@@ -7,7 +7,8 @@ written in decimal digits and in no other way: "+1", " 1 ", "01" and the digits 
 On a grid, ``(row, column)`` and the text "row,column" name the state of a cell.
 
 Values come by name in a mapping, a pandas Series (its index) or a DataFrame (its columns); what has these attributes is
-taken for one, and pandas itself is never imported. The names are all labels or all numbers, in any order. Where the
+taken for one, and pandas itself is never imported. Tables of polars and pyarrow will do, and long ones, with the
+columns round, state and cost. The names are all labels or all numbers, in any order. Where the
 labels are numbers, names that merely count 0, 1, 2, ... and are none of the labels are what pandas gives an array
 without names: they say that the values are in order, and in any other order they say nothing and are refused. Where
 states were dropped from a model, their names may still be there.
@@ -179,7 +180,7 @@ def in_order(given: Any, names: Names, what: str, *, partial: bool = False) -> A
     """
     if isinstance(given, np.ndarray) and given.ndim == 2 and names.is_map(given.shape):
         return given[tuple(names.cells.astype(np.int64).T)]
-    pairs = None if isinstance(given, np.ndarray) else _pairs(given, what)
+    pairs = None if isinstance(given, np.ndarray) else _pairs(_as_frame(given), what)
     if pairs is None:
         return given
     keys, values = pairs
@@ -199,7 +200,10 @@ def in_rounds(costs: Any, names: Names) -> Any:
         return costs[:, *names.cells.astype(np.int64).T]
     if isinstance(costs, np.ndarray | str) or hasattr(costs, "from_round"):
         return costs
+    costs = _as_frame(costs)
     if _is_frame(costs):
+        if {str(name).lower() for name in costs.columns} == {"round", "state", "cost"}:
+            return _by_round(costs, names)
         return costs.to_numpy()[:, names.order(list(costs.columns), "the table of costs")]
     if _is_named(costs):
         raise CostError(
@@ -208,6 +212,70 @@ def in_rounds(costs: Any, names: Names) -> Any:
         )
     plain = isinstance(costs, list | tuple) and not any(_is_frame(c_t) or _is_named(c_t) for c_t in costs)
     return costs if plain or not isinstance(costs, Iterable) else Told(costs, names)
+
+
+def _by_round(costs: Any, names: Names) -> Any:
+    """A long table, with the columns round, state and cost, as rounds x states; rounds count from 1, in any order."""
+    rounds, states, values = (
+        np.asarray(costs[name].to_numpy() if hasattr(costs[name], "to_numpy") else costs[name])
+        for wanted in ("round", "state", "cost")
+        for name in costs.columns
+        if str(name).lower() == wanted
+    )
+    if rounds.dtype.kind not in "iu" or not rounds.size:
+        raise CostError(
+            f"the rounds of a long table are {rounds.dtype} values. Count them 1, 2, 3, ... in whole numbers."
+        )
+    counted = np.unique(rounds)
+    if not np.array_equal(counted, np.arange(1, counted.size + 1)):
+        gap = next(t for t in range(1, counted.size + 2) if t > counted.size or counted[t - 1] != t)
+        raise CostError(f"round {gap} is missing from the long table of costs. Count the rounds 1, 2, 3, ...")
+    return np.stack(
+        [
+            in_order(dict(zip(states[at].tolist(), values[at].tolist(), strict=True)), names, f"the cost of round {t}")
+            for t, at in ((t, _once(states, np.flatnonzero(rounds == t), t)) for t in counted.tolist())
+        ]
+    )
+
+
+def _once(states: Any, at: Ints, t: int) -> Ints:
+    """The rows of a round, each of them with a state of its own."""
+    names, times = np.unique(states[at].astype(str), return_counts=True)
+    if times.max() > 1:
+        raise CostError(f'the cost of round {t} names "{names[times.argmax()]}" {times.max()} times. Keep one of them.')
+    return at
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table of a library without pandas' interface, by its columns: what the functions here take for a DataFrame."""
+
+    table: Mapping[str, Any]
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+        return list(self.table)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.table[name]
+
+    def to_numpy(self) -> Any:
+        """All columns, side by side."""
+        return np.column_stack(list(self.table.values()))
+
+
+def _as_frame(given: Any) -> Any:
+    """A table that offers Arrow's C interface, such as pyarrow's own, by its columns; anything else as it is."""
+    if hasattr(given, "to_numpy") or isinstance(given, np.ndarray) or not hasattr(given, "__arrow_c_stream__"):
+        return given
+    import pyarrow as pa
+
+    try:
+        table = pa.RecordBatchReader.from_stream(given).read_all()
+    except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as broken:
+        raise CostError(f"the table of costs cannot be read ({broken}). Give columns of names and numbers.") from None
+    return Frame({name: table[name].to_numpy() for name in table.column_names})
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +351,7 @@ def _pairs(given: Any, what: str) -> tuple[Sequence[Any], Any] | None:
     if _is_frame(given):
         columns = {str(name).lower(): name for name in given.columns}
         if columns.keys() == {"state", "cost"}:
-            return list(given[columns["state"]]), given[columns["cost"]].to_numpy()
+            return list(given[columns["state"]]), np.asarray(given[columns["cost"]])
         if len(columns) != 1 or not hasattr(given, "index"):
             raise CostError(
                 f"{what} is a table with {len(given.columns)} columns. Give one column with the states as its index, "

@@ -142,7 +142,8 @@ def _notes_printed() -> Iterator[None]:
         yield
     finally:
         logger.removeHandler(printer)
-        logger.level, logger.propagate = before
+        logger.setLevel(before[0])
+        logger.propagate = before[1]
 
 
 @contextmanager

@@ -67,8 +67,9 @@ def _separator(sample: list[str], ending: str) -> str | None:
     usual = "," if ending == ".csv" else "\t" if ending == ".tsv" else None
     try:
         for separator in ("\t", ";", ",") if ending == ".csv" else ("\t", ";", ",", None):
-            widths = {len(cut(line, separator)) for line in sample}
-            if len(widths) == 1 and widths.pop() > 1:
+            first, *widths = [len(cut(line, separator)) for line in sample] or [0]
+            width = widths[0] if widths else first
+            if width > 1 and first in (width, width - 1) and set(widths) <= {width}:  # R writes no corner
                 return separator
         return next((mark for mark in ("\t", ";", ",") if ending == ".txt" and mark in "".join(sample[:1])), usual)
     except csv.Error:

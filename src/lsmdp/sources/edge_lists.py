@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,41 +33,37 @@ from lsmdp.errors import SpecError
 from lsmdp.inputs.notes import guessed
 from lsmdp.sources.dialects import (
     SAMPLE,
-    WITH_COMMA,
     dialect_of,
     rows_of,
 )
 from lsmdp.sources.headers import (
-    as_columns,
-    column_called,
     ends_of,
     said,
     shown,
-    weight_of,
 )
 from lsmdp.sources.makers.edges import edge_weights
 from lsmdp.sources.reading import Content, Labels, Reading
+from lsmdp.sources.roles import (
+    ROLES,
+    Found,
+    asked_for,
+    by_header,
+    by_name,
+    ends_in,
+    left,
+    listed,
+)
 from lsmdp.sources.tables import (
     are_numbers,
     first_line,
     is_number,
+    like_number,
     names_of,
     numbers_of,
     read_numbers,
     read_parquet,
     read_places,
 )
-
-ROLES = ("from", "to", "weight")
-NUMERIC = ("double", "float", "halffloat", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
-
-
-class Found(NamedTuple):
-    """Which columns are the ends and the weight, whether that was guessed, and whether the first line is a header."""
-
-    roles: dict[str, int]
-    guess: bool
-    header: bool = True
 
 
 def read_text(path: Path, reading: Reading) -> Content:
@@ -77,15 +73,15 @@ def read_text(path: Path, reading: Reading) -> Content:
     if not rows:
         raise SpecError("the file is empty. Give one line per edge, or one per state.")
     first, below = rows[0], rows[1:]
-    asked = _asked(reading)
+    asked = asked_for(reading.columns, reading.weight)
     titles = dialect.titles
     if asked:
         header = titles or (first if _is_header(first, below) else None)
-        found = _by_name(header if header is not None else first, asked, len(first))
+        found = by_name(header if header is not None else first, asked, len(first))
         found = found._replace(header=titles is None and (header is not None or not _all_by_number(asked)))
-    elif (named := _by_header(first)) is not None and not _is_matrix(named, below):
+    elif (named := by_header(first)) is not None and not _is_matrix(named, below):
         found = named
-    elif titles is not None and (named := _by_header(titles)) is not None:
+    elif titles is not None and (named := by_header(titles)) is not None:
         found = named._replace(header=False)
     else:
         if (not first[0] or not is_number(first[0])) and (content := _labelled_square(path, first)) is not None:
@@ -95,18 +91,16 @@ def read_text(path: Path, reading: Reading) -> Content:
         found = _by_place(first, below)
     names = (titles or first) if found.header or titles is not None else None
     if found.guess:
-        guessed(path, said(found.roles, names) + _left(names, found.roles))
-    return _edges(read_places(path, found.roles, numbers=("weight",), header=found.header))
+        guessed(path, said(found.roles, names) + left(names, found.roles))
+    return _content(*ends_in(read_places(path, found.roles, numbers=("weight",), header=found.header)))
 
 
 def read_columns_of(path: Path, reading: Reading) -> Content:
     """The kernel in a .parquet file."""
     table = read_parquet(path)
-    content, guess = edges_of(table, reading)
-    if guess:
-        guessed(path, guess)
-    if content is not None:
-        return content
+    edges = listed(table, asked_for(reading.columns, reading.weight), path)
+    if edges is not None:
+        return _content(*edges)
     names = table.column_names
     if str(table.schema.types[0]) in ("string", "large_string"):
         content = _named_square([[str(cell) for cell in table[name].to_pylist()] for name in names], names)
@@ -114,21 +108,6 @@ def read_columns_of(path: Path, reading: Reading) -> Content:
             return content
     values = np.column_stack([numbers_of(table, name) for name in names])
     return Content(values, labels_of(names, values.shape))
-
-
-def edges_of(table: Any, reading: Reading) -> tuple[Content | None, str]:
-    """The edge list in a pyarrow table, if its names say that it is one, and the guess that was made."""
-    names = table.column_names
-    asked = _asked(reading)
-    found = _by_name(names, asked, len(names)) if asked else _by_header(names)
-    if found is None or (found.guess and not asked and _is_square_of_numbers(table)):
-        return None, ""
-    guess = said(found.roles, names) + _left(names, found.roles) if found.guess else ""
-    return _edges(table.select(list(found.roles.values())).rename_columns(list(found.roles))), guess
-
-
-def _is_square_of_numbers(table: Any) -> bool:
-    return table.num_rows == table.num_columns and all(str(kind) in NUMERIC for kind in table.schema.types)
 
 
 def table_of(path: Path) -> tuple[list[str], Callable[[dict[str, int]], Any]]:
@@ -153,58 +132,13 @@ def table_of(path: Path) -> tuple[list[str], Callable[[dict[str, int]], Any]]:
 def edges_as_listed(path: Path, column: str) -> tuple[list[str], list[str], Floats]:
     """Where each line of an edge list begins and ends, by the names of the states, and what it has in a column."""
     names, table = table_of(path)
-    found = _by_name(names, {"weight": column}, len(names))
+    found = by_name(names, {"weight": column}, len(names))
     read = table({"cost" if role == "weight" else role: place for role, place in found.roles.items()})
     return (*(names_of(read, end).astype(str).tolist() for end in ("from", "to")), numbers_of(read, "cost"))
 
 
-def _asked(reading: Reading) -> dict[str, str]:
-    asked = as_columns(reading.columns, ROLES)
-    return asked if reading.weight is None else {**asked, "weight": reading.weight}
-
-
 def _all_by_number(asked: dict[str, str]) -> bool:
     return all(name.isdecimal() for name in asked.values())
-
-
-def _by_header(header: Sequence[str]) -> Found | None:
-    """The columns that the names of a header say; no guess where they are from, to and weight."""
-    lowered = [name.strip().lower() for name in header]
-    if {"from", "to"} <= set(lowered):
-        for name in ROLES:
-            if lowered.count(name) > 1:
-                raise SpecError(f'there are {lowered.count(name)} columns "{name}". Keep one of them.')
-        ends: tuple[int, int] | None = (lowered.index("from"), lowered.index("to"))
-    else:
-        ends = ends_of(header)
-    if ends is None:
-        return None
-    roles = dict(zip(ROLES, ends, strict=False))
-    weight = weight_of(header, ends)
-    if weight is not None:
-        roles["weight"] = weight
-    guess = any(lowered[place] != role for role, place in roles.items())
-    return Found(roles, guess)
-
-
-def _by_name(header: Sequence[str], asked: dict[str, str], width: int) -> Found:
-    """The columns that the user names; ends that are not named are looked for."""
-    roles = {role: column_called(name, header, width) for role, name in asked.items()}
-    if missing := [role for role in ("from", "to") if role not in roles]:
-        found = _by_header(header)
-        if found is None and width in (2, 3) and len(missing) == 2:
-            found = Found({"from": 0, "to": 1}, guess=True)
-        if found is None:
-            raise SpecError(
-                f'no column is known to be "{missing[0]}" among {shown(header)}. Name both ends: --columns '
-                "from=NAME,to=NAME."
-            )
-        roles = {role: found.roles[role] for role in missing} | roles
-    if len(set(roles.values())) < len(roles):
-        raise SpecError(f"one column is named twice: {said(roles, header)}. Name different ones (--columns).")
-    if "weight" not in roles and (weight := weight_of(header, list(roles.values()))) is not None:
-        roles["weight"] = weight
-    return Found({role: roles[role] for role in ROLES if role in roles}, guess=bool(missing))
 
 
 def _by_place(first: Sequence[str], below: Sequence[Sequence[str]]) -> Found:
@@ -226,7 +160,7 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     if any(map(is_number, first)) or not all(first):
         return False
     for column in zip(*below, strict=False):
-        if all(map(_like_number, column)):
+        if all(map(like_number, column)):
             return True
     return not {cell for row in below for cell in row} & set(first)
 
@@ -239,23 +173,11 @@ def _is_matrix(found: Found, below: Sequence[Sequence[str]]) -> bool:
     return len(below) == len(below[0]) or any(not float(end).is_integer() for end in ends)
 
 
-def _left(names: Sequence[str] | None, roles: dict[str, int]) -> str:
-    """What to say of the columns that are not read."""
-    left = [] if names is None else [name for place, name in enumerate(names) if place not in roles.values() and name]
-    if not left or "weight" in roles:
-        return ""
-    return f", each edge with weight 1; not read: {shown(left)} (--columns weight=NAME reads one as the weight)"
-
-
 def _holds_numbers(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Whether a table is meant to hold numbers only, below a header or not, though some may be mistaken."""
-    body = below if below and not any(map(_like_number, first)) else [first, *below]
+    body = below if below and not any(map(like_number, first)) else [first, *below]
     cells = [cell for row in body for cell in row[:2]]
-    return 2 * sum(map(_like_number, cells)) > len(cells)
-
-
-def _like_number(cell: str) -> bool:
-    return is_number(cell) or WITH_COMMA.fullmatch(cell) is not None
+    return 2 * sum(map(like_number, cells)) > len(cells)
 
 
 def _square(path: Path, values: Floats, names: list[str] | None) -> Content:
@@ -269,8 +191,7 @@ def _square(path: Path, values: Floats, names: list[str] | None) -> Content:
         guessed(path, said(dict(zip(ROLES, range(width), strict=False)), names))
         weights = values[:, 2] if width == 3 else None
         ends = values[:, :2].astype(np.int64)
-        matrix, labels = edge_weights(ends[:, 0], ends[:, 1], weights)
-        return Content(matrix, labels, proportions=are_counts(weights))
+        return _content(ends[:, 0], ends[:, 1], weights)
     return Content(values, labels_of(names, values.shape))
 
 
@@ -317,10 +238,6 @@ def are_counts(weights: Floats | None) -> bool:
     return weights is None or bool(np.isfinite(weights).all() and (weights == np.floor(weights)).all())
 
 
-def _edges(table: Any) -> Content:
-    weights = numbers_of(table, "weight") if "weight" in table.column_names else None
-    sources, targets = names_of(table, "from"), names_of(table, "to")
-    if sources.dtype.kind != targets.dtype.kind:
-        sources, targets = sources.astype(str), targets.astype(str)
+def _content(sources: Any, targets: Any, weights: Floats | None) -> Content:
     matrix, labels = edge_weights(sources, targets, weights)
     return Content(matrix, labels, proportions=are_counts(weights))

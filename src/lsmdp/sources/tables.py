@@ -17,6 +17,7 @@ from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs import parquet
 from lsmdp.sources.dialects import (
+    WITH_COMMA,
     Dialect,
     dialect_of,
     has_decimal_commas,
@@ -44,7 +45,7 @@ def read_numbers(path: Path) -> tuple[Floats, list[str] | None]:
     """A table of numbers as a matrix, and its header if the first line is one."""
     dialect = dialect_of(path)
     header = [cell.strip() for cell in _first_row(path, dialect)[1]]
-    names = None if are_numbers(header) else header
+    names = None if all(map(like_number, header)) else header
     lines = (line.decode() for line in tabbed(path, dialect))
     body = lines if names is None else _tail(lines)
     try:
@@ -206,6 +207,11 @@ def is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def like_number(cell: str) -> bool:
+    """Whether a cell holds a number, perhaps with a decimal comma."""
+    return is_number(cell) or WITH_COMMA.fullmatch(cell.strip()) is not None
 
 
 def are_numbers(cells: Iterable[str]) -> bool:

@@ -21,20 +21,36 @@ from lsmdp.arrays import (
     as_weights,
 )
 from lsmdp.errors import ModelError
+from lsmdp.inputs.frames import arrow_table, is_table
 from lsmdp.labels import with_labels
 from lsmdp.model import LMDP
+from lsmdp.sources.headers import Columns
 from lsmdp.sources.makers.positions import node_positions
 from lsmdp.sources.makers.shared import Repairs
+from lsmdp.sources.roles import edges_in_table
 
 
-def from_edges(edges: Any, labels: Sequence[str] | None = None, **repairs: Unpack[Repairs]) -> LMDP:
-    """A model from (from, to) pairs or (from, to, weight) triples, a list of them or an array of 2 or 3 columns.
+def from_edges(
+    edges: Any, labels: Sequence[str] | None = None, *, columns: Columns = None, **repairs: Unpack[Repairs]
+) -> LMDP:
+    """A model from (from, to) pairs or (from, to, weight) triples: a list of them, an array of 2 or 3 columns, or a
+    table.
 
-    Each state moves along its edges in proportion to their weights (1 where none is given; repeated edges add
-    up). Whole numbers are state numbers if they are 0, ..., n - 1 without a gap, and names otherwise; names become
-    labels, in the order in which they appear. With ``labels`` given, names are looked up there and whole numbers
-    are places in it.
+    A table is a DataFrame of pandas or polars, a pyarrow table, or anything else with Arrow's C interface or the
+    interchange protocol. Its columns are found by their names, as in files (headers.py), or named by ``columns``: a
+    text such as "from=a,to=b,weight=n", or a dict.
+
+    Each state moves along its edges in proportion to their weights (1 where none is given; repeated edges add up).
+    Whole numbers are state numbers if they are 0, ..., n - 1 without a gap, and names otherwise; names become labels,
+    in the order in which they appear. With ``labels`` given, names are looked up there and whole numbers are places in
+    it.
     """
+    if is_table(edges) and not isinstance(edges, np.ndarray):
+        sources, targets, weights = edges_in_table(arrow_table(edges, "the table of edges"), columns)
+        matrix, labels = edge_weights(sources, targets, weights, labels)
+        return LMDP.repaired(matrix, labels, normalise=True, **repairs)
+    if columns:
+        raise ModelError(f"columns are those of a table, and the edges are {type(edges).__name__}. Leave them out.")
     matrix, labels = edge_weights(*_edge_columns(edges), labels)
     return LMDP.repaired(matrix, labels, normalise=True, **repairs)
 
