@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
-from cases import heaters, page, patrol, traffic
+from cases import bikes, heaters, page, patrol, traffic
 
-for name, text in (("traffic", traffic.text), ("heaters", heaters.text), ("patrol", patrol.text)):
+PAGES = {"traffic": traffic, "heaters": heaters, "patrol": patrol, "bikes": bikes}
+for name, case in PAGES.items():
     record = json.loads((page.OUT / f"{name}.json").read_text(encoding="utf-8"))
-    (page.OUT / f"{name}.md").write_text(text(record), encoding="utf-8")
+    (page.OUT / f"{name}.md").write_text(case.text(record), encoding="utf-8")
     print(page.OUT / f"{name}.md")

@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 import lsmdp
-from cases import heaters, page, patrol, tank, traffic
+from cases import bikes, heaters, page, patrol, tank, traffic
 from lsmdp.chain import period
 from lsmdp.regret.bracket import lower_bound
 
 LOS_LOOP = Path(__file__).parents[2] / "shared" / "data" / "los-loop"
-CASES = {"traffic": traffic, "heaters": heaters, "patrol": patrol}
+STRANGERS = Path(__file__).parents[2] / "shared" / "data" / "strangers"
+CASES = {"traffic": traffic, "bikes": bikes, "heaters": heaters, "patrol": patrol}
 
 
 def record_of(name: str, out: Path = page.OUT) -> dict[str, Any]:
@@ -62,7 +63,8 @@ def test_a_page_names_the_command_that_makes_it(name: str, monkeypatch: pytest.M
         }
         assert (asked["rounds"] is not None) == made_with["cut"]
     else:
-        assert list(asked.values()) == list(made_with.values())
+        given = [value.name if isinstance(value, Path) else value for value in asked.values()]
+        assert given == list(made_with.values())
 
 
 def test_prose_is_wrapped_and_the_rest_is_not() -> None:
@@ -394,6 +396,42 @@ def test_traffic_on_the_real_roads(tmp_path: Path) -> None:
     low, high = record_of("traffic")["average_cost_bounds"]
     now = lsmdp.solve(lmdp, (1 - speeds / 70).mean(axis=0)).bounds
     assert max(low, now[0]) <= min(high, now[1]) + 1e-12  # both hold the optimum
+
+
+TRIPS = """start date,start station,end date,end station
+8/31/15 07:10,a,8/31/15 07:20,b
+8/31/15 07:30,b,8/31/15 08:10,a
+8/31/15 08:05,a,8/31/15 08:30,b
+8/31/15 08:40,b,8/31/15 08:50,c
+8/31/15 08:40,c,8/31/15 09:50,a
+"""
+
+
+def test_surplus_by_hand(tmp_path: Path) -> None:
+    (tmp_path / "trips.csv").write_text(TRIPS)
+    lmdp = lsmdp.fit(tmp_path / "trips.csv", trips=True, holdout=0.0).lmdp
+    surplus, clock = bikes.hours(tmp_path / "trips.csv", lmdp)
+    assert surplus.tolist() == [[-1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    assert clock.tolist() == [7.0, 8.0, 9.0]
+
+
+def test_bikes_by_the_clock_is_the_optimum_of_a_day_that_repeats() -> None:
+    """Against the model with a clock in its state, solved with a certificate."""
+    lmdp = lsmdp.random_graph(5, 3, seed=2)
+    costs = np.random.default_rng(5).random((24, 5))
+    plan = bikes.by_the_clock(lmdp, np.tile(costs, (40, 1)), np.tile(np.arange(24.0), 40), np.full(5, 0.2))
+    shift = np.roll(np.eye(24), 1, axis=1)
+    best = lsmdp.solve(lsmdp.LMDP(np.kron(shift, lmdp.P.toarray())), costs.ravel(), solver=lsmdp.Direct()).bounds
+    assert plan.loss / (24 * 40) == pytest.approx(best[1], abs=3.0 / (24 * 40))  # the start is paid off once
+
+
+@pytest.mark.skipif(not STRANGERS.is_dir(), reason=f"the files of strangers are not in {STRANGERS}")
+def test_bikes_on_the_real_trips(tmp_path: Path) -> None:
+    bikes.main([str(STRANGERS / "bike_trips.csv"), "--out", str(tmp_path)])
+    now, then = record_of("bikes", tmp_path), record_of("bikes")
+    assert (now["trips"], now["states"], now["kept"]) == (then["trips"], then["states"], then["kept"])
+    assert now["bounds"] == pytest.approx(then["bounds"], abs=1e-9)
+    assert now["learners"]["clock"]["loss"] < now["learners"]["passive"]["loss"]
 
 
 @pytest.fixture(autouse=True)

@@ -262,8 +262,12 @@ def test_why_states_are_outside_is_said() -> None:
     ]
     found = examine(lsmdp.from_edges([*edges, ("a", "a")]))
     assert found.notes[1] == (
-        'Of these, 1 cannot be reached from it (state 3 "spring"); 1 cannot get back to it: dead ends '
-        '(state 2 "sink"); 2 neither reach it nor can be reached (state 4 "isle", state 5 "islet").'
+        'Of these, 1 cannot be reached from it (state 3 "spring"); 1 cannot get back to it: dead ends, or '
+        'goals (state 2 "sink"); 2 neither reach it nor can be reached (state 4 "isle", state 5 "islet").'
+    )
+    assert found.notes[2] == (
+        'state 2 "sink" is entered and never left. That may be a mistake, and then it is a dead end to repair; or it '
+        "is a goal, where things are meant to end: then keep it, and solve with --goal sink."
     )
 
 

@@ -510,7 +510,8 @@ class TestHeaders:
             read_costs(path, LABELLED)
         assert str(error.value) == (
             f'{path}: there is no column for state 4 "f,g" (of 1 without one), though some columns are named after '
-            "states. Add it, or remove the header to take the columns by position."
+            "states. Add it, say what such states cost with --missing COST, or remove the header to take the columns "
+            "by position."
         )
 
     def test_a_column_twice(self, tmp_path: Path) -> None:
@@ -1009,7 +1010,7 @@ class TestStandardInput:
 
     def test_a_round_is_played_before_the_next_is_written(self) -> None:
         script = (
-            "from lsmdp import makers; from lsmdp.costs import read_costs\n"
+            "from lsmdp.sources import makers; from lsmdp.costs import read_costs\n"
             "for c_t in read_costs('-', makers.rank_one(2)): print(c_t.tolist(), flush=True)"
         )
         command = [sys.executable, "-c", script]

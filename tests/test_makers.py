@@ -305,11 +305,13 @@ class TestFromNetworkx:
         graph = networkx.DiGraph([(0, 1, {"w": 1.0}), (0, 0, {"w": 3.0}), (1, 0, {"w": 9.0})])
         np.testing.assert_array_equal(from_networkx(graph, weight="w").P.toarray(), [[0.75, 0.25], [1.0, 0.0]])
 
-    def test_positions_are_kept_if_all_nodes_have_one(self) -> None:
+    def test_positions_are_kept_if_most_nodes_have_one(self) -> None:
         graph = networkx.path_graph(2)
         networkx.set_node_attributes(graph, {0: (0.5, 1.0), 1: (2.0, 3.0)}, "pos")
         np.testing.assert_array_equal(from_networkx(graph).positions, [[0.5, 1.0], [2.0, 3.0]])
-        graph.add_edge(1, 2)
+        graph.add_edge(1, 2)  # a node without a position is put in the middle of its neighbours
+        np.testing.assert_array_equal(from_networkx(graph).positions, [[0.5, 1.0], [2.0, 3.0], [2.0, 3.0]])
+        graph.add_edge(1, 3)  # but two positions of four are no map
         assert from_networkx(graph).positions is None
 
     def test_a_sink_needs_a_repair(self) -> None:

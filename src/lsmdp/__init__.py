@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
         write_model as write_model,
         read_cost as read_cost,
         read_edge_costs as read_edge_costs,
+        read_scenarios as read_scenarios,
     )
     from lsmdp.solvers import (
         solve as solve,

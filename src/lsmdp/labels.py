@@ -4,8 +4,11 @@ A state is called by its label, or by its number from 0 to n - 1 where the model
 will do as well, unless the labels are numbers themselves: then 3 is a label, and never the fourth state. A number is
 written in decimal digits and in no other way: "+1", " 1 ", "01" and the digits of other scripts are names.
 
+On a grid, ``(row, column)`` and the text "row,column" name the state of a cell.
+
 Values come by name in a mapping, a pandas Series (its index) or a DataFrame (its columns); what has these attributes is
-taken for one, and pandas itself is never imported. The names are all labels or all numbers, in any order. Where the
+taken for one, and pandas itself is never imported. Tables of polars and pyarrow will do, and long ones, with the
+columns round, state and cost. The names are all labels or all numbers, in any order. Where the
 labels are numbers, names that merely count 0, 1, 2, ... and are none of the labels are what pandas gives an array
 without names: they say that the values are in order, and in any other order they say nothing and are refused. Where
 states were dropped from a model, their names may still be there.
@@ -25,6 +28,7 @@ import numpy.typing as npt
 from lsmdp.errors import CostError, LsmdpError, SpecError
 
 NUMBER = re.compile("0|[1-9][0-9]{0,17}")  # what fits into 64 bits
+CELL = re.compile(r"\(?\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)?")  # row,column
 UNKNOWN, DROPPED = -1, -2  # of a name: no state; a state that was dropped from the model
 
 Ints = npt.NDArray[np.int64]
@@ -33,6 +37,12 @@ Ints = npt.NDArray[np.int64]
 def number_in(text: str) -> int | None:
     """The number that a text writes in decimal digits; None if it is anything else."""
     return int(text) if NUMBER.fullmatch(text) else None
+
+
+def cell_in(text: str) -> tuple[int, int] | None:
+    """The cell that a text such as "11,1" names: its row and its column; None if it is anything else."""
+    found = CELL.fullmatch(text)
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def name_state(state: int, labels: Sequence[str] | None) -> str:
@@ -48,6 +58,14 @@ class Names:
     labels: Sequence[str] | None = None
     origin: Any = None
     origin_n: int | None = None
+    cells: Any = None  # (row, column) of each state, on a grid
+    map_shape: tuple[int, int] | None = None  # the size of the map that it was drawn on, with walls at its end
+
+    def is_map(self, shape: Sequence[int]) -> bool:
+        """Whether a table of this shape has a value for each cell of the grid, with or without the walls at its end."""
+        if self.cells is None:
+            return False
+        return tuple(shape) in (tuple(int(side) + 1 for side in self.cells.max(axis=0)), self.map_shape)
 
     @cached_property
     def are_numbers(self) -> bool:
@@ -156,8 +174,13 @@ class Places(NamedTuple):
 
 
 def in_order(given: Any, names: Names, what: str, *, partial: bool = False) -> Any:
-    """Values by name in the order of the states, 0 for those that ``partial`` leaves out; anything else as it is."""
-    pairs = None if isinstance(given, np.ndarray) else _pairs(given, what)
+    """Values by name in the order of the states, 0 for those that ``partial`` leaves out; anything else as it is.
+
+    On a grid, a table of the size of the map has the values of all cells, and those of walls are not looked at.
+    """
+    if isinstance(given, np.ndarray) and given.ndim == 2 and names.is_map(given.shape):
+        return given[tuple(names.cells.astype(np.int64).T)]
+    pairs = None if isinstance(given, np.ndarray) else _pairs(_as_frame(given), what)
     if pairs is None:
         return given
     keys, values = pairs
@@ -171,11 +194,16 @@ def in_order(given: Any, names: Names, what: str, *, partial: bool = False) -> A
 def in_rounds(costs: Any, names: Names) -> Any:
     """A sequence of costs whose rounds follow the states: a DataFrame, a row a round, or rounds by name, one by one.
 
-    Anything else is returned as it is.
+    On a grid, an array of rounds x rows x columns has a map a round. Anything else is returned as it is.
     """
+    if isinstance(costs, np.ndarray) and costs.ndim == 3 and names.is_map(costs.shape[1:]):
+        return costs[:, *names.cells.astype(np.int64).T]
     if isinstance(costs, np.ndarray | str) or hasattr(costs, "from_round"):
         return costs
+    costs = _as_frame(costs)
     if _is_frame(costs):
+        if {str(name).lower() for name in costs.columns} == {"round", "state", "cost"}:
+            return _by_round(costs, names)
         return costs.to_numpy()[:, names.order(list(costs.columns), "the table of costs")]
     if _is_named(costs):
         raise CostError(
@@ -184,6 +212,70 @@ def in_rounds(costs: Any, names: Names) -> Any:
         )
     plain = isinstance(costs, list | tuple) and not any(_is_frame(c_t) or _is_named(c_t) for c_t in costs)
     return costs if plain or not isinstance(costs, Iterable) else Told(costs, names)
+
+
+def _by_round(costs: Any, names: Names) -> Any:
+    """A long table, with the columns round, state and cost, as rounds x states; rounds count from 1, in any order."""
+    rounds, states, values = (
+        np.asarray(costs[name].to_numpy() if hasattr(costs[name], "to_numpy") else costs[name])
+        for wanted in ("round", "state", "cost")
+        for name in costs.columns
+        if str(name).lower() == wanted
+    )
+    if rounds.dtype.kind not in "iu" or not rounds.size:
+        raise CostError(
+            f"the rounds of a long table are {rounds.dtype} values. Count them 1, 2, 3, ... in whole numbers."
+        )
+    counted = np.unique(rounds)
+    if not np.array_equal(counted, np.arange(1, counted.size + 1)):
+        gap = next(t for t in range(1, counted.size + 2) if t > counted.size or counted[t - 1] != t)
+        raise CostError(f"round {gap} is missing from the long table of costs. Count the rounds 1, 2, 3, ...")
+    return np.stack(
+        [
+            in_order(dict(zip(states[at].tolist(), values[at].tolist(), strict=True)), names, f"the cost of round {t}")
+            for t, at in ((t, _once(states, np.flatnonzero(rounds == t), t)) for t in counted.tolist())
+        ]
+    )
+
+
+def _once(states: Any, at: Ints, t: int) -> Ints:
+    """The rows of a round, each of them with a state of its own."""
+    names, times = np.unique(states[at].astype(str), return_counts=True)
+    if times.max() > 1:
+        raise CostError(f'the cost of round {t} names "{names[times.argmax()]}" {times.max()} times. Keep one of them.')
+    return at
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table of a library without pandas' interface, by its columns: what the functions here take for a DataFrame."""
+
+    table: Mapping[str, Any]
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+        return list(self.table)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.table[name]
+
+    def to_numpy(self) -> Any:
+        """All columns, side by side."""
+        return np.column_stack(list(self.table.values()))
+
+
+def _as_frame(given: Any) -> Any:
+    """A table that offers Arrow's C interface, such as pyarrow's own, by its columns; anything else as it is."""
+    if hasattr(given, "to_numpy") or isinstance(given, np.ndarray) or not hasattr(given, "__arrow_c_stream__"):
+        return given
+    import pyarrow as pa
+
+    try:
+        table = pa.RecordBatchReader.from_stream(given).read_all()
+    except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as broken:
+        raise CostError(f"the table of costs cannot be read ({broken}). Give columns of names and numbers.") from None
+    return Frame({name: table[name].to_numpy() for name in table.column_names})
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +351,7 @@ def _pairs(given: Any, what: str) -> tuple[Sequence[Any], Any] | None:
     if _is_frame(given):
         columns = {str(name).lower(): name for name in given.columns}
         if columns.keys() == {"state", "cost"}:
-            return list(given[columns["state"]]), given[columns["cost"]].to_numpy()
+            return list(given[columns["state"]]), np.asarray(given[columns["cost"]])
         if len(columns) != 1 or not hasattr(given, "index"):
             raise CostError(
                 f"{what} is a table with {len(given.columns)} columns. Give one column with the states as its index, "

@@ -42,7 +42,7 @@ from lsmdp.errors import (
     ModelError,
     SpecError,
 )
-from lsmdp.labels import Names, name_state, with_labels
+from lsmdp.labels import Names, cell_in, name_state, with_labels
 
 if TYPE_CHECKING:
     from lsmdp._core.factor import Plan
@@ -69,6 +69,7 @@ class LMDP:
     Where states were dropped, ``origin[x]`` is the row of state x in the matrix that the model came from and
     ``origin_n`` the number of rows of that matrix. ``rounding`` is what bounds on average costs are wider by than for
     this P as it stands, in units of the cost: where costs of moves were absorbed, P is not known exactly.
+    ``map_shape`` is the size of the map that a grid was drawn on, also where its last rows or columns are walls.
     """
 
     P: CSR
@@ -79,6 +80,7 @@ class LMDP:
     origin: Any = field(default=None, kw_only=True)
     origin_n: int | None = field(default=None, kw_only=True)
     rounding: float = field(default=0.0, kw_only=True)
+    map_shape: tuple[int, int] | None = field(default=None, kw_only=True)
     cache: Cache = field(default_factory=Cache, init=False)
     normalise: InitVar[bool] = field(default=False, kw_only=True)
 
@@ -115,6 +117,7 @@ class LMDP:
         name: str = "",
         origin: Any = None,
         origin_n: int | None = None,
+        map_shape: tuple[int, int] | None = None,
     ) -> LMDP:
         """A model from a matrix that may not be a kernel yet: the command line's flags, in their order.
 
@@ -145,6 +148,7 @@ class LMDP:
             name=name,
             origin=origin,
             origin_n=origin_n,
+            map_shape=map_shape,
             normalise=normalise,
         )
         if teleport:
@@ -176,15 +180,19 @@ class LMDP:
     @cached_property
     def names(self) -> Names:
         """What the states are called (labels.py)."""
-        return Names(self.n, self.labels, self.origin, self.origin_n)
+        cells = None if self.grid_shape is None else self.positions
+        return Names(self.n, self.labels, self.origin, self.origin_n, cells, self.map_shape)
 
     def state(self, which: Any) -> int:
-        """The number of a state: given by its label, by its number or, on a grid, by its cell (row, column).
+        """The number of a state: given by its label, by its number or, on a grid, by its cell: (row, column) or
+        "row,column".
 
         Where the labels are numbers themselves, 3 and "3" are a label, and never the fourth state.
         """
         if isinstance(which, tuple | list | np.ndarray) and str(which) not in self.names.by_label:
             return self._at(which)
+        if isinstance(which, str) and which not in self.names.by_label and (cell := cell_in(which)) is not None:
+            return self._at(cell)
         return self.names.state(which)
 
     def _at(self, cell: Any) -> int:
@@ -304,6 +312,7 @@ class LMDP:
             origin=keep if self.origin is None else self.origin[keep],
             origin_n=self.n if self.origin is None else self.origin_n,
             rounding=self.rounding,
+            map_shape=self.map_shape,
             normalise=True,
         )
 
@@ -364,6 +373,7 @@ class LMDP:
             origin=self.origin,
             origin_n=self.origin_n,
             rounding=self.rounding + rounding,
+            map_shape=self.map_shape,
         )
 
     def __repr__(self) -> str:

@@ -15,9 +15,10 @@ from scipy import sparse
 
 from lsmdp.costs import read_costs
 from lsmdp.model import LMDP
-from lsmdp.sources import read_cost, read_edge_costs, read_model
+from lsmdp.sources import read_cost, read_edge_costs, read_model, read_scenarios
 from lsmdp.sources.logs.log import read_log
 from lsmdp.sources.logs.states import read_states
+from lsmdp.sources.logs.trips import read_trips
 from lsmdp.sources.makers import from_edges, rank_one
 from lsmdp.sweeps.spec import read as read_sweep
 
@@ -110,6 +111,18 @@ def graphml() -> bytes:
     return stream.getvalue()
 
 
+def gml() -> bytes:
+    """What networkx.write_gml writes."""
+    stream = io.BytesIO()
+    networkx.write_gml(networkx.DiGraph([("a", "b"), ("b", "a"), ("b", "c"), ("c", "a")]), stream)
+    return stream.getvalue()
+
+
+def own_costs(path: Path) -> object:
+    """As a road network, and the length of its links as costs of moves."""
+    return read_edge_costs("tntp:length", read_model(path))
+
+
 MARKET = "%%MatrixMarket matrix {} real {}\n%\n{}\n"
 COORDINATE = MARKET.format("coordinate", "general", "3 3 4\n1 2 1.0\n2 1 0.5\n2 3 0.5\n3 1 1").encode()
 SYMMETRIC = MARKET.format("coordinate", "symmetric", "2 2 2\n2 1 1.0\n2 2 0.5").encode()
@@ -139,6 +152,9 @@ LONG = {"round": [1, 1, 1, 2, 2, 2], "state": ["a", "b", "c"] * 2, "cost": COSTS
 EDGES = {"from": [u for u, _, _ in MOVES], "to": [v for _, v, _ in MOVES], "weight": [w for *_, w in MOVES]}
 TOLLS = {"from": EDGES["from"], "to": EDGES["to"], "cost": EDGES["weight"]}
 LOG = {"entity": [1, 1, 1, 2, 2], "time": [0.0, 1.0, 2.0, 0.5, 1.5], "state": ["a", "b", "a", "c", "a"]}
+TRIPS = (
+    b"Start Date,Start Station,End Date,End Station\n8/31/15 23:26,a,8/31/15 23:39,b\n8/31/15 23:40,b,8/31/15 23:49,a\n"
+)
 ROWS = [list(row) for row in zip(*LOG.values(), strict=True)]
 
 KINDS = {
@@ -153,6 +169,11 @@ KINDS = {
     "mtx array": Kind(".mtx", ARRAY, model),
     "csv kernel": Kind(".csv", csv(P, "a,b,c"), model),
     "csv edges": Kind(".csv", csv(MOVES, "from,to,weight"), model),
+    "csv labelled": Kind(".csv", b",a,b\na,0.5,0.5\nb,0.25,0.75\n", model),
+    "csv semicolons": Kind(".csv", b"Source;Target;Count\na;b;1,5\nb;a;0,5\n", model),
+    "tsv edges": Kind(".tsv", b"# made by hand\nsource\ttarget\na\tb\n%C3%85\ta\nb\t%C3%85\n", model),
+    "txt edges": Kind(".txt", b"# FromNodeId ToNodeId\n0 1\n1 2\n2 0\n1 0\n", model),
+    "gml": Kind(".gml", gml(), model),
     "map": Kind(".map", MAP, model),
     "map of eight": Kind(".map", MAP, map_of_eight),
     "graphml": Kind(".graphml", graphml(), model),
@@ -167,6 +188,9 @@ KINDS = {
     "csv edge costs": Kind(".csv", csv(MOVES, "from,to,cost"), edge_costs),
     "csv log": Kind(".csv", csv(ROWS, "entity,time,state"), log),
     "jsonl log": Kind(".jsonl", b'["a", "b", "c"]\n{"states": [1, 2, 1]}\n', log),
+    "csv trips": Kind(".csv", TRIPS, read_trips),
+    "scen": Kind(".scen", b"version 1\n0\tm.map\t5\t4\t1\t1\t3\t2\t2.4142\n", read_scenarios),
+    "tntp costs": Kind("_net.tntp", NET, own_costs),
     "csv states": Kind(".csv", csv([("a", 0.5, 1), ("b", 2, 3)], "state,x,y"), read_states),
     "sweep": Kind(".toml", SWEEP, read_sweep),
 }

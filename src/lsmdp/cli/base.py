@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shlex
 import sys
 import time
@@ -18,8 +19,8 @@ from lsmdp.errors import ConvergenceError, LsmdpError
 from lsmdp.sources.names import MODELS, listing
 
 KERNEL_HELP = (
-    "A file (.npz, .npy, .mtx, .csv, .parquet, .map or .map:8, .graphml, _net.tntp or _net.tntp:N) or a name from the "
-    "list below."
+    "A file (.npz, .npy, .mtx, .csv, .tsv, .txt, .parquet, .map or .map:8, .graphml, .gml, _net.tntp or _net.tntp:N) "
+    "or a name from the list below."
 )
 KERNELS = listing("Kernels by name", MODELS)
 COMPILING = "Compiling loops for their first use. They are kept on disk: the next start takes a second or two."
@@ -34,6 +35,26 @@ Teleport = Annotated[
 ]
 Lazy = Annotated[
     float, typer.Option("--lazy", metavar="EPS", help="Stay put with probability EPS more.", show_default=False)
+]
+Columns = Annotated[
+    str | None,
+    typer.Option("--columns", metavar="from=A,to=B,...", help="Which columns of an edge list are from, to and weight."),
+]
+Weight = Annotated[
+    str | None, typer.Option("--weight", metavar="ATTR", help="Which attribute or column of an edge is its weight.")
+]
+Undirected = Annotated[bool, typer.Option("--undirected", help="Each edge of the file leads both ways.")]
+EdgeCosts = Annotated[
+    str | None,
+    typer.Option(
+        "--edge-costs",
+        metavar="FILE",
+        help="Costs of moves too: from, to, cost (.csv, .parquet), or a column of the kernel: tntp:free_flow_time.",
+    ),
+]
+Missing = Annotated[
+    float | None,
+    typer.Option("--missing", metavar="COST", help="What states cost that a table or line by name leaves out."),
 ]
 Temperature = Annotated[float, typer.Option("--temperature", help="The weight of the control cost.")]
 
@@ -52,7 +73,7 @@ app = typer.Typer(
 def complaints() -> Iterator[None]:
     """Turns a user's mistake into one sentence on stderr and an exit code, and warnings into one sentence each."""
     try:
-        with warnings.catch_warnings(), _telling_when_compiling():
+        with warnings.catch_warnings(), _notes_printed(), _telling_when_compiling():
             warnings.simplefilter("default", UserWarning)
             warnings.showwarning = _warn
             yield
@@ -92,6 +113,37 @@ def as_argument(value: object) -> str:
 def print_json(content: dict[str, Any]) -> None:
     """The one object that --json promises."""
     typer.echo(json.dumps(content, allow_nan=False))
+
+
+class _Printer(logging.Handler):
+    """Prints what the library says beside its answers, each sentence once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """To stderr."""
+        text = record.getMessage()
+        if text not in self._told:
+            self._told.add(text)
+            typer.echo(f"Note: {text.rstrip('.')}.", err=True)
+
+
+@contextmanager
+def _notes_printed() -> Iterator[None]:
+    """Guesses and what repairs left out (inputs/notes.py) are said on stderr."""
+    logger, printer = logging.getLogger("lsmdp"), _Printer()
+    before = logger.level, logger.propagate
+    logger.addHandler(printer)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(printer)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]
 
 
 @contextmanager

@@ -21,7 +21,10 @@ from lsmdp.cli.base import (
 )
 from lsmdp.files import require_writable
 
-LOG_HELP = "Columns entity, time, state (.csv, .parquet), or one JSON list of states a line (.jsonl)."
+LOG_HELP = (
+    "Columns entity, time, state or, with --trips, start and end (.csv, .tsv, .txt, .parquet); or one JSON list of "
+    "states a line (.jsonl)."
+)
 
 LogFile = Annotated[Path, typer.Argument(metavar="LOG", help=LOG_HELP, show_default=False)]
 Out = Annotated[Path, typer.Option("--out", help="Write the kernel, with its labels, to this .npz file.")]
@@ -35,6 +38,28 @@ Gap = Annotated[
     float | None,
     typer.Option("--gap", metavar="TIME", help="A longer time between two records is no move (dates: in seconds)."),
 ]
+Trips = Annotated[bool, typer.Option("--trips", help="A row is a trip with a start and an end, and each is a move.")]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="ROLE=NAME,...",
+        help="Which columns are entity, time and state; of trips: start, end, start_time and end_time.",
+    ),
+]
+TimeFormat = Annotated[
+    str | None,
+    typer.Option("--time-format", metavar="FORMAT", help="How times are written, as for strptime: '%m/%d/%y %H:%M'."),
+]
+Ties = Annotated[
+    str,
+    typer.Option(
+        "--ties",
+        metavar="RULE",
+        help="Records of one entity at one time: in the order of the file (order), or only the first or last; or "
+        "refuse.",
+    ),
+]
 
 
 @app.command()
@@ -47,6 +72,10 @@ def fit(
     holdout: Holdout = 0.1,
     seed: Seed = 0,
     gap: Gap = None,
+    trips: Trips = False,
+    columns: Columns = None,
+    time_format: TimeFormat = None,
+    ties: Ties = "order",
     largest_class: LargestClass = False,
     teleport: Teleport = 0.0,
     lazy: Lazy = 0.0,
@@ -55,6 +84,7 @@ def fit(
     """Estimate a kernel from a log of movements, and say how well it tells moves that it has not seen."""
     with complaints():
         from lsmdp.errors import ModelError
+        from lsmdp.inputs.notes import mention
         from lsmdp.sources import write_model
         from lsmdp.sources.logs import fit as fit_log
         from lsmdp.sources.logs.states import read_states
@@ -69,6 +99,10 @@ def fit(
                 holdout=holdout,
                 seed=seed,
                 gap=gap,
+                trips=trips,
+                columns=columns,
+                time_format=time_format,
+                ties=ties,
                 positions=positions,
                 largest_class=largest_class,
                 teleport=teleport,
@@ -79,6 +113,8 @@ def fit(
                 way = {"largest_class": True} if "--largest-class" in str(refused) else {"teleport": 0.01}
                 refused.add_note(f"Ready to paste: {command_line(context, 'fit', **way)}")
             raise
+        for why, count in found.dropped:
+            mention(log, f"left out {count:,} {why}")
         write_model(found.lmdp, out)
         if as_json:
             print_json(found.to_dict() | {"out": str(out)})

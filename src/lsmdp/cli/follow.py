@@ -10,12 +10,17 @@ import typer
 
 from lsmdp.cli.base import (
     KERNELS,
+    Columns,
+    EdgeCosts,
     Kernel,
     LargestClass,
     Lazy,
+    Missing,
     Normalise,
     Teleport,
     Temperature,
+    Undirected,
+    Weight,
     app,
     complaints,
 )
@@ -36,11 +41,8 @@ State = Annotated[
     typer.Option("--state", metavar="FILE", help="Keep what is learnt in FILE, and go on from it if it exists."),
 ]
 Start = Annotated[
-    str | None, typer.Option("--start", metavar="STATE", help="Where the system is at first: label or number.")
-]
-Missing = Annotated[
-    float | None,
-    typer.Option("--missing", metavar="COST", help="What states cost that a line by label does not name."),
+    str | None,
+    typer.Option("--start", metavar="STATE", help="Where the system is at first: label, number or row,column."),
 ]
 
 
@@ -57,6 +59,10 @@ def follow(
     largest_class: LargestClass = False,
     teleport: Teleport = 0.0,
     lazy: Lazy = 0.0,
+    columns: Columns = None,
+    weight: Weight = None,
+    undirected: Undirected = False,
+    edge_costs: EdgeCosts = None,
 ) -> None:
     """Steer a system of your own: costs come in and the next move goes out, as lines of JSON.
 
@@ -65,11 +71,12 @@ def follow(
     from signal import SIGINT, SIGTERM
 
     with complaints():
+        from lsmdp.costs.moves import in_unit
         from lsmdp.follow.loop import Loop, serve
         from lsmdp.follow.memory import Memory
         from lsmdp.learners import learner_by_name
         from lsmdp.runs.turn import Turn
-        from lsmdp.sources import read_model
+        from lsmdp.sources import read_edge_costs, read_model
 
         if sys.stdin is None:
             raise SpecError("there is no standard input. Write lines of JSON to it.")
@@ -82,8 +89,15 @@ def follow(
             teleport=teleport,
             lazy=lazy,
             temperature=temperature,
+            columns=columns,
+            weight=weight,
+            undirected=undirected,
         )
-        turn, loop = Turn(), Loop.of(lmdp, learner_by_name(learner), start=start, scale=scale, missing=missing)
+        moves = None
+        if edge_costs is not None:
+            lmdp, moves = in_unit(lmdp, read_edge_costs(edge_costs, lmdp))
+        turn = Turn()
+        loop = Loop.of(lmdp, learner_by_name(learner), start=start, scale=scale, missing=missing, moves=moves)
         if state is not None:
             loop.remember(Memory(state, lmdp, loop.learner))
             begins = f"goes on after round {loop.kept.rounds:,}" if loop.kept.rounds else "begins"

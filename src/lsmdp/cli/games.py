@@ -9,13 +9,18 @@ import typer
 
 from lsmdp.cli.base import (
     KERNELS,
+    Columns,
+    EdgeCosts,
     Json,
     Kernel,
     LargestClass,
     Lazy,
+    Missing,
     Normalise,
     Teleport,
     Temperature,
+    Undirected,
+    Weight,
     app,
     complaints,
     print_json,
@@ -34,7 +39,10 @@ Rounds = Annotated[
     int | None,
     typer.Option("--rounds", metavar="T", help="How many rounds to play. A file may go without: all it has."),
 ]
-Start = Annotated[str, typer.Option("--start", metavar="STATE", help="The first state: its label or its number.")]
+Start = Annotated[
+    str,
+    typer.Option("--start", metavar="STATE", help="The first state: its label, its number or, on a grid, row,column."),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Of random costs and of sampled walkers.")]
 Sample = Annotated[int, typer.Option("--sample", metavar="N", help="Let N walkers per learner play as well.")]
 Scale = Annotated[
@@ -87,6 +95,11 @@ def play(
     largest_class: LargestClass = False,
     teleport: Teleport = 0.0,
     lazy: Lazy = 0.0,
+    columns: Columns = None,
+    weight: Weight = None,
+    undirected: Undirected = False,
+    edge_costs: EdgeCosts = None,
+    missing: Missing = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -110,6 +123,11 @@ def play(
             largest_class=largest_class,
             teleport=teleport,
             lazy=lazy,
+            columns=columns,
+            weight=weight,
+            undirected=undirected,
+            edge_costs=edge_costs,
+            missing=missing,
         )
         folder = runs.default_folder(kernel, costs) if out is None else out
         with Progress(quiet) as progress:

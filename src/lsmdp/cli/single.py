@@ -10,13 +10,18 @@ import typer
 
 from lsmdp.cli.base import (
     KERNELS,
+    Columns,
+    EdgeCosts,
     Json,
     Kernel,
     LargestClass,
     Lazy,
+    Missing,
     Normalise,
     Teleport,
     Temperature,
+    Undirected,
+    Weight,
     app,
     command_line,
     complaints,
@@ -35,13 +40,10 @@ if TYPE_CHECKING:
     from lsmdp.solvers import Solution
 
 COST_HELP = "A file (.npy, .csv, .parquet) or a name from the list below. With --edge-costs it may be left out: zero."
+ONE_WAY = (".graphml", ".gml", ".csv", ".tsv", ".txt", ".parquet")  # files that may list an edge in one direction only
 COST_NAMES = listing("Costs by name", COSTS)
 
 Cost = Annotated[str | None, typer.Option("--cost", metavar="COST", help=COST_HELP, show_default=False)]
-EdgeCosts = Annotated[
-    Path | None,
-    typer.Option("--edge-costs", metavar="FILE", help="Costs of moves too: from, to, cost (.csv, .parquet)."),
-]
 Tol = Annotated[float, typer.Option("--tol", help="The width of the certificate to reach.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Say what the solver measured, chose and did.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Write v, mu and the policy to this .npz file.")]
@@ -51,6 +53,9 @@ Out = Annotated[Path | None, typer.Option("--out", help="Write v, mu and the pol
 def check(
     context: typer.Context,
     kernel: Kernel,
+    columns: Columns = None,
+    weight: Weight = None,
+    undirected: Undirected = False,
     normalise: Normalise = False,
     largest_class: LargestClass = False,
     teleport: Teleport = 0.0,
@@ -60,12 +65,17 @@ def check(
     """Say which assumptions hold for a kernel; exit code 1 if one fails."""
     with complaints():
         from lsmdp.sources import read_model
-        from lsmdp.sources.checkup import examine
+        from lsmdp.sources.checkup import examine, goals_in
 
+        reading: dict[str, Any] = {"columns": columns, "weight": weight, "undirected": undirected}
         try:
-            lmdp = read_model(kernel, normalise=normalise, largest_class=largest_class, teleport=teleport, lazy=lazy)
+            lmdp = read_model(
+                kernel, normalise=normalise, largest_class=largest_class, teleport=teleport, lazy=lazy, **reading
+            )
         except ModelError as refused:
-            for way in _ways(kernel):
+            if goals := goals_in(kernel, **reading):
+                refused.add_note(goals)
+            for way in _ways(kernel, **reading):
                 refused.add_note(f"Ready to paste: {command_line(context, 'check', **way)}")
             raise
         checkup = examine(lmdp, partial(command_line, context))
@@ -76,17 +86,23 @@ def check(
     raise typer.Exit(0 if checkup.ok else 1)
 
 
-def _ways(kernel: str) -> list[dict[str, Any]]:
+def _ways(kernel: str, **reading: Any) -> list[dict[str, Any]]:
     """What would make a usable kernel of a file that is none."""
     from lsmdp.arrays import as_weights
+    from lsmdp.chain import strong_classes
     from lsmdp.sources.checkup import ways
     from lsmdp.sources.files import kernel_file
+    from lsmdp.sources.reading import Reading
 
     try:
-        found = kernel_file(kernel)
+        found = kernel_file(kernel, Reading(**reading))
         offered = list(ways(as_weights(found.weights)))
     except LsmdpError:
         return []  # the trouble is of another kind
+    if not reading["undirected"] and Path(kernel).suffix.lower() in ONE_WAY:
+        W = as_weights(found.weights)
+        if strong_classes((W + W.T).tocsr())[0] == 1 < strong_classes(W)[0]:
+            offered.insert(0, {"undirected": True})
     if found.proportions:
         offered = [{option: value for option, value in way.items() if option != "normalise"} for way in offered]
     return [way for way in offered if way]
@@ -97,10 +113,14 @@ def solve(
     kernel: Kernel,
     cost: Cost = None,
     edge_costs: EdgeCosts = None,
+    missing: Missing = None,
     tol: Tol = 1e-10,
     temperature: Temperature = 1.0,
     out: Out = None,
     explain: Explain = False,
+    columns: Columns = None,
+    weight: Weight = None,
+    undirected: Undirected = False,
     normalise: Normalise = False,
     largest_class: LargestClass = False,
     teleport: Teleport = 0.0,
@@ -125,8 +145,11 @@ def solve(
             teleport=teleport,
             lazy=lazy,
             temperature=temperature,
+            columns=columns,
+            weight=weight,
+            undirected=undirected,
         )
-        c = read_cost("zero" if cost is None else cost, lmdp)
+        c = read_cost("zero" if cost is None else cost, lmdp, missing=missing)
         if edge_costs is not None:
             lmdp, extra = lmdp.with_edge_costs(read_edge_costs(edge_costs, lmdp))
             c = c + extra

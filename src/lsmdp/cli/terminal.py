@@ -57,7 +57,10 @@ def run_report(spec: Spec, summary: Mapping[str, Any]) -> Group:
     ]
     if "your_units" in summary:
         units = summary["your_units"]
-        parts.append(Text(f"in your units, where {units['low']:g} costs 0 and {units['high']:g} costs 1", "bold"))
+        moves = "" if spec.edge_costs is None else ", costs of moves included"
+        parts.append(
+            Text(f"in your units, where {units['low']:g} costs 0 and {units['high']:g} costs 1{moves}", "bold")
+        )
         parts += _paid_and_regret(units["learners"], summary["rounds"], titles)
     learners = summary["learners"].items()
     bounds = {titles[name]: one.get("regret_at_most_by_mixing_sum", {}) for name, one in learners}

@@ -8,6 +8,7 @@ A :class:`Costs` is fixed before the game begins and may be gone through again a
 - :mod:`~lsmdp.costs.names`, :mod:`~lsmdp.costs.families`, :mod:`~lsmdp.costs.target`: the built-in families;
 - :mod:`~lsmdp.costs.columns`: which column of a file is the cost of which state;
 - :mod:`~lsmdp.costs.lines`, :mod:`~lsmdp.costs.parquet`: the formats that are read bit by bit;
+- :mod:`~lsmdp.costs.moves`: fixed costs of moves beside them;
 - :mod:`~lsmdp.costs.read`: from a name or a path to a ``Costs``.
 
 Names are imported where they are first used, so that the command line can list the families at once.

@@ -50,16 +50,20 @@ def by_position(width: int, lmdp: LMDP) -> Columns:
     )
 
 
-def by_header(header: Sequence[str], lmdp: LMDP) -> Columns:
-    """The columns of the states in a table whose columns have names; see the module docstring."""
+def by_header(header: Sequence[str], lmdp: LMDP, missing: float | None = None) -> Columns:
+    """The columns of the states in a table whose columns have names; see the module docstring.
+
+    With ``missing``, a state that has no column is at -1, if others have one (``filled`` puts the value there).
+    """
     of = lmdp.names.places(header, "the header").of
-    missing = np.flatnonzero(of < 0)
-    if not missing.size:
+    lacking = np.flatnonzero(of < 0)
+    if not lacking.size or (missing is not None and lacking.size < lmdp.n):
         return of
-    if missing.size < lmdp.n:
+    if lacking.size < lmdp.n:
         raise CostError(
-            f"there is no column for {lmdp.name_of(int(missing[0]))} (of {missing.size} without one), though some "
-            "columns are named after states. Add it, or remove the header to take the columns by position."
+            f"there is no column for {lmdp.name_of(int(lacking[0]))} (of {lacking.size} without one), though some "
+            "columns are named after states. Add it, say what such states cost with --missing COST, or remove the "
+            "header to take the columns by position."
         )
     if _counts_in_disorder(header, lmdp):
         raise CostError(
@@ -76,18 +80,31 @@ def by_header(header: Sequence[str], lmdp: LMDP) -> Columns:
     return columns if kept.size == len(header) else kept[columns]
 
 
-def by_label(given: Mapping[str, Any], names: Sequence[str], lmdp: LMDP) -> list[Any]:
-    """The costs of one round, given by the names of the states."""
+def filled(values: Floats, columns: Ints, missing: float | None) -> Floats:
+    """The values (or rows of them) at these columns, and ``missing`` for those at -1."""
+    found = np.asarray(values, dtype=np.float64)[..., columns]
+    return found if missing is None else np.where(columns < 0, missing, found)
+
+
+def by_label(given: Mapping[str, Any], names: Sequence[str], lmdp: LMDP, missing: float | None = None) -> list[Any]:
+    """The costs of one round, given by the names of the states; ``missing`` for states without one, if it is given."""
+    if missing is not None:
+        of, strange = lmdp.names.places(list(given), "it")
+        if strange.size and (lmdp.origin is None or strange.size == len(given)):
+            name = list(given)[int(strange[0])]
+            raise CostError(f'there is a cost for "{name}", which is no state of the model. Check the names.')
+        values = list(given.values())
+        return [missing if place < 0 else values[place] for place in of.tolist()]
     try:
         return [given[name] for name in names]
-    except KeyError as missing:
+    except KeyError as lacking:
         of = lmdp.names.places(list(given), "it").of  # by number, perhaps
         if (of >= 0).all():
             values = list(given.values())
             return [values[place] for place in of.tolist()]
         count = sum(name not in given for name in names)
         raise CostError(
-            f'there is no cost for state "{missing.args[0]}" (of {count} without one). Give one for every state.'
+            f'there is no cost for state "{lacking.args[0]}" (of {count} without one). Give one for every state.'
         ) from None
 
 
@@ -174,7 +191,7 @@ def as_numbers(values: Iterable[Any], lmdp: LMDP) -> Floats:
         ) from None
 
 
-def assembled(entries: Iterable[Entry], lmdp: LMDP, start: int) -> Iterator[Floats]:
+def assembled(entries: Iterable[Entry], lmdp: LMDP, start: int, missing: float | None = None) -> Iterator[Floats]:
     """Round ``start`` and those after it from entries (round, state, cost) that are sorted by round."""
     names = state_names(lmdp)
     wanted = dropwhile(lambda entry: 1 <= entry[0] < start, entries)
@@ -186,7 +203,7 @@ def assembled(entries: Iterable[Entry], lmdp: LMDP, start: int) -> Iterator[Floa
             )
         pairs = [(state, cost) for _, state, cost in group]
         try:
-            row = as_numbers(by_label(_distinct(pairs), names, lmdp), lmdp)
+            row = as_numbers(by_label(_distinct(pairs), names, lmdp, missing), lmdp)
         except CostError as problem:
             raise CostError(f"round {t}: {problem}") from None
         yield row

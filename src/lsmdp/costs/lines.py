@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple, TextIO, TypeAlias
+from typing import Any, NamedTuple, TextIO, TypeAlias
 
 from lsmdp.arrays import Floats
 from lsmdp.costs.columns import (
@@ -48,11 +48,12 @@ Rounds: TypeAlias = Callable[[Iterator[Line], int], Iterator[Floats]]  # (lines,
 
 
 class Fit(NamedTuple):
-    """The model that the costs are for, and the values that cost 0 and 1."""
+    """The model that the costs are for, the values that cost 0 and 1, and that of states which are left out."""
 
     lmdp: LMDP
     low: float
     high: float
+    missing: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ class Lines:
 
     def update(self, digest: Hash) -> None:
         """The bytes of the file, and which columns are kept."""
-        update_with_file(digest, self.path, self.fit.lmdp)
+        update_with_file(digest, self.path, self.fit.lmdp, self.fit.missing)
 
 
 class StandardInput:
@@ -124,7 +125,7 @@ def _begun(
     if first is None:
         raise CostError("it is empty. Give one line per round.")
     if first[1][0] in "[{" if is_json is None else is_json:
-        return chain([first], lines), _json_rounds(fit.lmdp)
+        return chain([first], lines), _json_rounds(fit.lmdp, fit.missing)
     has_header, rounds = _csv_rounds(first[1], fit, aloud)
     if not has_header:
         return chain([first], lines), rounds
@@ -139,15 +140,15 @@ def _csv_rounds(first: str, fit: Fit, aloud: Path | str | None) -> tuple[bool, R
     cells = [cell.strip() for cell in _cells(first)]
     lowered = [cell.lower() for cell in cells]
     if set(LONG_FORM) <= set(lowered):
-        return True, lambda lines, start: assembled(_entries(lines, lowered), fit.lmdp, start)
-    has_header, said = is_header(cells, *fit), doubt(cells, *fit)
+        return True, lambda lines, start: assembled(_entries(lines, lowered), fit.lmdp, start, fit.missing)
+    has_header, said = is_header(cells, *fit[:3]), doubt(cells, *fit[:3])
     if said is not None and aloud is not None:
         warnings.warn(f"{aloud}: {said}", stacklevel=2)
-    columns = by_header(cells, fit.lmdp) if has_header else by_position(len(cells), fit.lmdp)
-    return has_header, _one_by_one(_csv_row(columns, len(cells), fit.lmdp))
+    columns = by_header(cells, fit.lmdp, fit.missing) if has_header else by_position(len(cells), fit.lmdp)
+    return has_header, _one_by_one(_csv_row(columns, len(cells), fit))
 
 
-def _json_rounds(lmdp: LMDP) -> Rounds:
+def _json_rounds(lmdp: LMDP, missing: float | None) -> Rounds:
     names = state_names(lmdp)
 
     def row(line: str) -> Floats:
@@ -158,7 +159,7 @@ def _json_rounds(lmdp: LMDP) -> Rounds:
         if isinstance(costs, dict) and "cost" in costs:
             costs = costs["cost"]
             if isinstance(costs, dict):
-                return as_numbers(by_label(costs, names, lmdp), lmdp)
+                return as_numbers(by_label(costs, names, lmdp, missing), lmdp)
         if not isinstance(costs, list):
             raise CostError('it holds no costs. Write a list of numbers, {"cost": [...]} or {"cost": {label: number}}.')
         columns = by_position(len(costs), lmdp)
@@ -179,18 +180,20 @@ def _one_by_one(row: Callable[[str], Floats]) -> Rounds:
     return rounds
 
 
-def _csv_row(columns: Columns, width: int, lmdp: LMDP) -> Callable[[str], Floats]:
+def _csv_row(columns: Columns, width: int, fit: Fit) -> Callable[[str], Floats]:
     def row(line: str) -> Floats:
         cells = _cells(line)
         if len(cells) != width:
             raise CostError(f"it has {len(cells)} cells, but the first line has {width}. Make them equal.")
-        return as_numbers(_kept(cells, columns), lmdp)
+        return as_numbers(_kept(cells, columns, fit.missing), fit.lmdp)
 
     return row
 
 
-def _kept(cells: list[str], columns: Columns) -> list[str]:
-    return cells if isinstance(columns, slice) else [cells[column] for column in columns.tolist()]
+def _kept(cells: list[Any], columns: Columns, missing: float | None = None) -> list[Any]:
+    if isinstance(columns, slice):
+        return cells
+    return [missing if column < 0 else cells[column] for column in columns.tolist()]
 
 
 def _cells(line: str) -> list[str]:

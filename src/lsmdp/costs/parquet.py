@@ -38,7 +38,7 @@ from lsmdp.inputs.parquet import Parquet
 from lsmdp.model import LMDP
 
 
-def parquet_source(path: Path, lmdp: LMDP) -> Source:
+def parquet_source(path: Path, lmdp: LMDP, missing: float | None = None) -> Source:
     """The source for a parquet file, in whichever form it is; its numbers stay on disk."""
     with Parquet(path) as file:
         schema = file.schema
@@ -50,12 +50,12 @@ def parquet_source(path: Path, lmdp: LMDP) -> Source:
             _require(pa.types.is_integer(schema.types[t]), schema, t, "whole numbers")
             _require(_is_name(schema.types[state]), schema, state, "names")
             _require(_is_numeric(schema.types[cost]), schema, cost, "numbers")
-            filled = [group for group, rows in enumerate(file.group_rows) if rows]
-            return Long(path, lmdp, (t, state, cost), file.last(filled[-1], file.names[t]))
-        columns = by_header(file.names, lmdp)
-        for column in np.arange(len(names))[columns].tolist():
-            _require(_is_numeric(schema.types[column]), schema, column, "numbers")
-        return Wide(path, lmdp, columns, file.rows)
+            used = [group for group, rows in enumerate(file.group_rows) if rows]
+            return Long(path, lmdp, (t, state, cost), file.last(used[-1], file.names[t]), missing)
+        columns = by_header(file.names, lmdp, missing)
+        for column in np.arange(len(names))[columns].tolist() if isinstance(columns, slice) else columns[columns >= 0]:
+            _require(_is_numeric(schema.types[column]), schema, int(column), "numbers")
+        return Wide(path, lmdp, columns, file.rows, missing)
 
 
 def _is_numeric(kind: Any) -> bool:
@@ -84,6 +84,7 @@ class Wide:
     lmdp: LMDP
     columns: Columns
     T: int
+    missing: float | None = None
     replayable: bool = True
 
     def blocks(self, start: int) -> Iterator[Floats]:
@@ -96,11 +97,11 @@ class Wide:
                 skipped = max(0, start - t)
                 t += batch.num_rows
                 if skipped < batch.num_rows:
-                    yield _table(batch.slice(skipped), self.columns)
+                    yield _table(batch.slice(skipped), self.columns, self.missing)
 
     def update(self, digest: Hash) -> None:
         """The bytes of the file, and which columns are kept."""
-        update_with_file(digest, self.path, self.lmdp)
+        update_with_file(digest, self.path, self.lmdp, self.missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +112,14 @@ class Long:
     lmdp: LMDP
     places: tuple[int, int, int]
     T: int | None
+    missing: float | None = None
     replayable: bool = True
 
     def blocks(self, start: int) -> Iterator[Floats]:
         """The rounds from ``start`` on."""
         with Parquet(self.path) as file:
             entries = self._entries(file, _first_group(file, self.places[0], start))
-            yield from gathered(assembled(entries, self.lmdp, start), block_rows(self.lmdp.n))
+            yield from gathered(assembled(entries, self.lmdp, start, self.missing), block_rows(self.lmdp.n))
 
     def _entries(self, file: Any, first: int) -> Iterator[Entry]:
         t = 0
@@ -130,7 +132,7 @@ class Long:
 
     def update(self, digest: Hash) -> None:
         """The bytes of the file, and what the model calls its states."""
-        update_with_file(digest, self.path, self.lmdp)
+        update_with_file(digest, self.path, self.lmdp, self.missing)
 
 
 def _first_group(file: Parquet, column: int, start: int) -> int:
@@ -151,6 +153,12 @@ def _batches(file: Parquet, first: int, size: int) -> Iterator[Any]:
         raise OSError(str(broken)) from None
 
 
-def _table(batch: Any, columns: Columns) -> Floats:
-    places = np.arange(batch.num_columns)[columns].tolist()
-    return np.column_stack([batch.column(place).cast(pa.float64(), safe=False).to_numpy(False) for place in places])
+def _table(batch: Any, columns: Columns, missing: float | None) -> Floats:
+    places = np.arange(batch.num_columns)[columns].tolist() if isinstance(columns, slice) else columns.tolist()
+    parts = [
+        np.full(batch.num_rows, missing)
+        if place < 0
+        else batch.column(place).cast(pa.float64(), safe=False).to_numpy(False)
+        for place in places
+    ]
+    return np.column_stack(parts)

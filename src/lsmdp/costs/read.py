@@ -14,6 +14,7 @@ from pathlib import Path
 from lsmdp.costs import families
 from lsmdp.costs.families import Made, Setting
 from lsmdp.costs.lines import Fit, Lines, StandardInput
+from lsmdp.costs.moves import Moves
 from lsmdp.costs.names import (
     ENDINGS,
     STANDARD_INPUT,
@@ -46,18 +47,28 @@ def read_costs(
     rounds: int | None = None,
     seed: int = 0,
     scale: tuple[float, float] | None = None,
+    missing: float | None = None,
+    moves: Moves | None = None,
 ) -> Costs:
     """The cost sequence that a name or a file stands for.
 
     ``rounds`` is the number of rounds; a file may do without, and then gives all it has. ``scale=(low, high)`` says
-    which values of the input cost 0 and 1; without it they must lie in [0, 1] as they are. Whether the columns of a
-    file fit the model is seen at once; a round that cannot be used is an error when it is reached.
+    which values of the input cost 0 and 1; without it they must lie in [0, 1] as they are. ``missing`` is the value, in
+    the units of the input, of states that a table or line by name leaves out, and ``moves`` are fixed costs of moves
+    (moves.py). Whether the columns of a file fit the model is seen at once; a round that cannot be used is an error
+    when it is reached.
     """
     spec = fspath(spec)
     low, high = as_scale(scale)
-    source = _source(spec, Fit(lmdp, low, high), rounds, seed)
+    source = _source(spec, Fit(lmdp, low, high, _as_missing(missing, low, high)), rounds, seed)
     T = source.T if rounds is None else rounds
-    return Costs(source, lmdp.n, T, spec, seed, low, high, lmdp.labels)
+    return Costs(source, lmdp.n, T, spec, seed, low, high, lmdp.labels, moves)
+
+
+def _as_missing(missing: float | None, low: float, high: float) -> float | None:
+    if missing is not None and not min(low, high) <= missing <= max(low, high):
+        raise SpecError(f"--missing is {missing:g}. It must lie between {low:g} and {high:g}, like every cost.")
+    return missing
 
 
 def by_name(spec: str, lmdp: LMDP, T: int, seed: int = 0) -> Costs:
@@ -121,7 +132,7 @@ def _opened(path: Path, fit: Fit) -> Source:
             case ".parquet":
                 from lsmdp.costs.parquet import parquet_source
 
-                return parquet_source(path, fit.lmdp)
+                return parquet_source(path, fit.lmdp, fit.missing)
             case ending:
                 return Lines(path, fit, is_json=ending == ".jsonl")
     except UnreadableError as broken:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from lsmdp.arrays import Floats, read_only
 from lsmdp.costs.columns import by_position
+from lsmdp.costs.moves import Moves
 from lsmdp.costs.names import STANDARD_INPUT
 from lsmdp.errors import CostError, LsmdpError, SpecError
 from lsmdp.labels import Told, in_rounds, name_state
@@ -86,7 +87,8 @@ class Costs:
     """A sequence of costs in [0, 1] for n states: ``for c_t in costs``, or from round t on ``costs.from_round(t)``.
 
     ``T`` is the number of rounds, None where only the end of the input tells it; ``name`` is what the command line
-    calls the sequence; ``low`` and ``high`` are the user's units for cost 0 and cost 1.
+    calls the sequence; ``low`` and ``high`` are the user's units for cost 0 and cost 1. ``moves`` are fixed costs of
+    moves to be added, and the unit that all of it is in (moves.py).
     """
 
     source: Source
@@ -97,6 +99,7 @@ class Costs:
     low: float = 0.0
     high: float = 1.0
     labels: Sequence[str] | None = None
+    moves: Moves | None = None
 
     def __post_init__(self) -> None:
         if self.T is not None and self.T < 1:
@@ -127,6 +130,8 @@ class Costs:
         """A sha256 of all that determines the values; the number of rounds is no part of it."""
         digest = hashlib.sha256(repr((self.n, self.low, self.high)).encode())
         self.source.update(digest)
+        if self.moves is not None:
+            digest.update(self.moves.extra.tobytes() + repr(self.moves[1:]).encode())
         return digest.hexdigest()
 
     def _blocks(self, t: int, blocks: Iterator[Floats]) -> Iterator[Floats]:
@@ -158,7 +163,8 @@ class Costs:
         usable = _usable(block, self.low, self.high)
         count = len(block) if usable.all() else int(np.argmin(usable.all(axis=1)))
         if count:
-            yield _scaled(block[:count], self.low, self.high)
+            scaled = _scaled(block[:count], self.low, self.high)
+            yield scaled if self.moves is None else read_only(self.moves.added(scaled))
         if count < len(block):
             try:
                 in_costs(block[count], self.low, self.high, self.labels)
@@ -219,13 +225,24 @@ class Table:
     replayable: bool = True
 
     def __post_init__(self) -> None:
+        if self._has_maps and self.values.dtype.kind in "buif":
+            return
         if self.values.ndim != 2 or self.values.dtype.kind not in "buif":
             shape = " x ".join(map(str, self.values.shape))
             raise CostError(
                 f"the costs are an array of shape {shape or '()'} and type {self.values.dtype}. Give a table of "
-                f"numbers with a row per round and a column per state (T x {self.lmdp.n})."
+                f"numbers with a row per round and a column per state (T x {self.lmdp.n}){self._or_maps()}."
             )
         by_position(self.values.shape[1], self.lmdp)
+
+    def _or_maps(self) -> str:
+        shape = self.lmdp.map_shape or self.lmdp.grid_shape
+        return "" if shape is None else f", or a map per round (T x {shape[0]} x {shape[1]})"
+
+    @property
+    def _has_maps(self) -> bool:
+        """Whether a round is a map: rounds x rows x columns."""
+        return self.values.ndim == 3 and self.lmdp.names.is_map(self.values.shape[1:])
 
     @property
     def T(self) -> int:
@@ -234,6 +251,12 @@ class Table:
 
     def blocks(self, start: int) -> Iterator[Floats]:
         """The rows from ``start`` on, as copies."""
+        if self._has_maps:
+            size = block_rows(self.values[0].size)
+            for first in range(start - 1, self.T, size):
+                block = np.array(self.values[first : first + size], dtype=np.float64)
+                yield np.ascontiguousarray(in_rounds(block, self.lmdp.names))
+            return
         columns = by_position(self.values.shape[1], self.lmdp)
         size = block_rows(self.values.shape[1])
         for first in range(start - 1, self.T, size):
@@ -249,8 +272,10 @@ class Table:
             update_with_file(digest, self.path, self.lmdp)
 
 
-def update_with_file(digest: Hash, path: Path, lmdp: LMDP) -> None:
+def update_with_file(digest: Hash, path: Path, lmdp: LMDP, missing: float | None = None) -> None:
     """Feed the bytes of a file and all of the model that decides which of its columns are read."""
+    if missing is not None:
+        digest.update(repr(("missing", missing)).encode())
     origin = None if lmdp.origin is None else (lmdp.origin.tolist(), lmdp.origin_n)
     digest.update(repr((path.suffix.lower(), lmdp.labels, origin)).encode())
     with path.open("rb") as stream:

@@ -33,6 +33,7 @@ from lsmdp.costs.columns import (
     by_position,
     state_names,
 )
+from lsmdp.costs.moves import Moves
 from lsmdp.costs.sequence import as_scale, in_costs
 from lsmdp.errors import CostError, LsmdpError, SpecError
 from lsmdp.follow.memory import NOWHERE, Kept, Memory
@@ -67,6 +68,7 @@ class Loop:
     kept: Kept
     scale: tuple[float, float] = (0.0, 1.0)
     missing: float | None = None
+    moves: Moves | None = None
     memory: Memory | None = None
     lines: int = 0
     refused: int = 0
@@ -81,6 +83,7 @@ class Loop:
         start: str | int | None = None,
         scale: tuple[float, float] | None = None,
         missing: float | None = None,
+        moves: Moves | None = None,
     ) -> Loop:
         """A loop before round 1."""
         lmdp.require_irreducible()
@@ -93,7 +96,7 @@ class Loop:
         if missing is not None and not min(low, high) <= missing <= max(low, high):
             raise SpecError(f"--missing is {missing:g}. It must lie between {low:g} and {high:g}, like every cost.")
         at = NOWHERE if start is None else lmdp.state(start)
-        return cls(lmdp, player, Kept(player.init(lmdp), 0, at, (low, high)), (low, high), missing)
+        return cls(lmdp, player, Kept(player.init(lmdp), 0, at, (low, high)), (low, high), missing, moves)
 
     def remember(self, memory: Memory) -> None:
         """Go on from what the memory knows, and keep it up to date."""
@@ -127,8 +130,13 @@ class Loop:
             "round": self.kept.rounds,
             "state": self._name(at),
             "next": dict(zip(map(self._name, targets.tolist()), chances.tolist(), strict=True)),
-            "average_cost_bounds": self.learner.bounds(self.lmdp, state),
+            "average_cost_bounds": self._bounds(state),
         }
+
+    def _bounds(self, state: State) -> tuple[float, float] | None:
+        """Bounds on the least average cost, in the units of the scaled costs also where moves cost."""
+        found = self.learner.bounds(self.lmdp, state)
+        return found if found is None or self.moves is None else self.moves.back(found)
 
     def _name(self, state: int) -> str:
         return str(state) if self.lmdp.labels is None else self.lmdp.labels[state]
@@ -167,7 +175,8 @@ class Loop:
             numbers = np.array(values, dtype=np.float64)
         except OverflowError:
             numbers = as_numbers(values, self.lmdp)  # slower, and says which one it was
-        return in_costs(numbers, *self.scale, self.lmdp.labels)
+        costs = in_costs(numbers, *self.scale, self.lmdp.labels)
+        return costs if self.moves is None else self.moves.added(costs)
 
     def _by_label(self, given: dict[str, Any]) -> list[Any]:
         unknown = given.keys() - self._names.keys()

@@ -41,7 +41,7 @@ def manifest(spec: Spec, lmdp: LMDP, costs: Costs) -> dict[str, Any]:
         "seed": spec.seed,
         "states": lmdp.n,
         "start": _named(lmdp, spec.start),
-    }
+    } | ({} if costs.moves is None else {"moves": {"unit": costs.moves.unit, "least": costs.moves.least}})
 
 
 def versions() -> dict[str, str]:

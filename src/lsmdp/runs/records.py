@@ -20,6 +20,13 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, frozen=True)
 
 
+class Unit(Record):
+    """The unit of a game with costs of moves, and what was taken off each round (costs/moves.py)."""
+
+    unit: Annotated[float, Field(ge=1.0)]
+    least: float
+
+
 class Manifest(Record):
     """Versions and hashes of the inputs (manifest.py)."""
 
@@ -29,6 +36,7 @@ class Manifest(Record):
     seed: Annotated[int, Field(ge=0)]
     states: Count
     start: str | int
+    moves: Unit | None = None
 
 
 class Regrets(Record):

@@ -21,17 +21,19 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from lsmdp.costs import Costs, read_costs
+from lsmdp.costs.moves import Moves, in_unit
 from lsmdp.costs.names import find as find_family
 from lsmdp.errors import SpecError
 from lsmdp.inputs.files import UnreadableError
 from lsmdp.inputs.records import read_toml
 from lsmdp.learners import Learner, learner_by_name
 from lsmdp.model import LMDP
-from lsmdp.sources import MODELS, read_model
-from lsmdp.sources.names import find
+from lsmdp.sources import MODELS, read_edge_costs, read_model
+from lsmdp.sources.names import find, is_own
 
 LEARNERS = ("ftl", "track", "passive")  # where none is named
 STANDARD_INPUT = "-"
+ENDINGS = "npz|npy|mtx|csv|tsv|txt|parquet|jsonl|map|graphml|gml|tntp"
 LONGEST_NAME = 100  # characters of a folder's name
 
 
@@ -61,6 +63,11 @@ class Spec(BaseModel):
     largest_class: bool = False
     teleport: float = 0.0
     lazy: float = 0.0
+    columns: str | None = None
+    weight: str | None = None
+    undirected: bool = False
+    edge_costs: str | None = None
+    missing: float | None = None
 
     @classmethod
     def of(cls, **fields: Any) -> Spec:
@@ -71,7 +78,14 @@ class Spec(BaseModel):
             raise SpecError(f"{'; '.join(map(_fault, wrong.errors()))}.") from None
 
     def model(self) -> LMDP:
-        """The model that it names, repaired as it says."""
+        """The model that it names, repaired as it says; with costs of moves, in a unit that costs fit into."""
+        return self._bare() if self.edge_costs is None else self._in_unit()[0]
+
+    def _in_unit(self) -> tuple[LMDP, Moves]:
+        lmdp = self._bare()
+        return in_unit(lmdp, read_edge_costs(self.edge_costs or "", lmdp))
+
+    def _bare(self) -> LMDP:
         return read_model(
             self.kernel,
             normalise=self.normalise,
@@ -79,11 +93,22 @@ class Spec(BaseModel):
             teleport=self.teleport,
             lazy=self.lazy,
             temperature=self.temperature,
+            columns=self.columns,
+            weight=self.weight,
+            undirected=self.undirected,
         )
 
     def cost_sequence(self, lmdp: LMDP) -> Costs:
         """The costs that it names, for this model."""
-        return read_costs(self.costs, lmdp, rounds=self.rounds, seed=self.seed, scale=self.scale)
+        return read_costs(
+            self.costs,
+            lmdp,
+            rounds=self.rounds,
+            seed=self.seed,
+            scale=self.scale,
+            missing=self.missing,
+            moves=None if self.edge_costs is None else self._in_unit()[1],
+        )
 
     def files(self) -> Iterator[tuple[str, Path]]:
         """The files that it leads to, each with what it holds; one that lies beside another comes after it."""
@@ -93,6 +118,8 @@ class Spec(BaseModel):
             yield from kernel_paths(self.kernel)
         if find_family(self.costs) is None and self.costs != STANDARD_INPUT:
             yield "costs", Path(self.costs)
+        if self.edge_costs is not None and not is_own(self.edge_costs):
+            yield "edge costs", Path(self.edge_costs)
 
     def players(self) -> list[Learner]:
         """The learners that it names."""
@@ -129,9 +156,7 @@ class Spec(BaseModel):
 def default_folder(kernel: str, costs: str) -> Path:
     """Where a run goes if nothing else is said: runs/KERNEL-COSTS, in letters that every file system takes."""
     words = [Path(kernel).name, "stdin" if costs == STANDARD_INPUT else Path(costs).name]
-    bare = [
-        re.sub(r"\.(npz|npy|mtx|csv|parquet|jsonl|map|graphml|tntp)$", "", word, flags=re.IGNORECASE) for word in words
-    ]
+    bare = [re.sub(rf"\.({ENDINGS})$", "", word, flags=re.IGNORECASE) for word in words]
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(bare)).strip("-.")
     return Path("runs", safe[:LONGEST_NAME] or "run")
 

@@ -3,9 +3,11 @@
     states, rounds, start, finished
     average_cost_of_leader, ...             of the optimum for the mean of all costs
     learners: {name: {loss, ..., regret}}   null where a figure was not asked for or could not be had
-    your_units                              with --scale LOW HIGH, losses and regrets times |HIGH - LOW|
+    your_units                              with --scale LOW HIGH, losses and regrets times |HIGH - LOW|; with
+                                            --edge-costs, times the unit of the game, and what was taken off is back
 
-Both parts of a loss are in units of the scaled cost, so one factor brings both back.
+Both parts of a loss are in units of the scaled cost, so one factor brings both back. With costs of moves
+(costs/moves.py), the state cost holds what moves cost at least, and the control cost is against P'.
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ from lsmdp.game.records import tally_form
 from lsmdp.learners import CompleteLearner
 from lsmdp.regret import regret
 from lsmdp.runs.folder import Folder, damaged
-from lsmdp.runs.spec import Spec
 
 IN_UNITS = ("loss", "state_cost", "control_cost", "ideal_loss", "idealised_regret", "regret")
 
@@ -28,7 +29,7 @@ def summarise(folder: Folder, run: Run) -> dict[str, Any]:
     """The figures of a run that was played to its end."""
     spec = folder.spec()
     found = regret(run, bracket=spec.bracket).to_dict()
-    return _head(folder, run.rounds, finished=True) | found | _in_your_units(found["learners"], spec)
+    return _head(folder, run.rounds, finished=True) | found | _in_your_units(found["learners"], folder, run.rounds)
 
 
 def progress_of(folder: Folder) -> dict[str, Any]:
@@ -44,7 +45,7 @@ def progress_of(folder: Folder) -> dict[str, Any]:
         for learner, row in zip(map(CompleteLearner.of, spec.players()), tallies.tolist(), strict=True)
     }
     head = _head(folder, 0 if saved is None else int(saved["t"]), finished=False)
-    return head | {"learners": learners} | _in_your_units(learners, spec)
+    return head | {"learners": learners} | _in_your_units(learners, folder, head["rounds"])
 
 
 def _head(folder: Folder, rounds: int, *, finished: bool) -> dict[str, Any]:
@@ -69,12 +70,17 @@ def _partial(tally: Tally) -> dict[str, Any]:
     }
 
 
-def _in_your_units(learners: dict[str, Any], spec: Spec) -> dict[str, Any]:
-    if spec.scale is None:
+def _in_your_units(learners: dict[str, Any], folder: Folder, rounds: int) -> dict[str, Any]:
+    scale, moves = folder.spec().scale, folder.manifest().get("moves")
+    if scale is None and moves is None:
         return {}
-    low, high = spec.scale
-    factor = abs(high - low)
+    low, high = scale or (0.0, 1.0)
+    unit, least = (1.0, 0.0) if moves is None else (float(moves["unit"]), float(moves["least"]))
+    factor, taken_off = abs(high - low) * unit, abs(high - low) * least * rounds
     figures = {name: {key: _times(factor, one[key]) for key in IN_UNITS} for name, one in learners.items()}
+    for one in figures.values():
+        for key in ("loss", "state_cost", "ideal_loss"):
+            one[key] = None if one[key] is None else one[key] + taken_off
     return {"your_units": {"low": low, "high": high, "learners": figures}}
 
 

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsmdp.sources.names import COSTS, MODELS, find
 
 if TYPE_CHECKING:
     from lsmdp.arrays import CSR, Floats
     from lsmdp.model import LMDP
+    from lsmdp.sources.headers import Columns
+    from lsmdp.sources.scenarios import Scenario
 
-__all__ = ["COSTS", "MODELS", "read_cost", "read_edge_costs", "read_model", "write_model"]
+__all__ = ["COSTS", "MODELS", "read_cost", "read_edge_costs", "read_model", "read_scenarios", "write_model"]
 
 
 def read_model(
@@ -30,23 +32,34 @@ def read_model(
     teleport: float = 0.0,
     lazy: float = 0.0,
     temperature: float = 1.0,
+    columns: Columns = None,
+    weight: str | None = None,
+    undirected: bool = False,
 ) -> LMDP:
-    """The model that a name or a file stands for, repaired as asked."""
-    from lsmdp.errors import ModelError
+    """The model that a name or a file stands for, repaired as asked.
+
+    ``columns`` says which columns of an edge list are what (``"from=a,to=b,weight=n"``, or a dict), ``weight`` which
+    attribute of the edges of a graph is their weight, and ``undirected`` that each edge leads both ways.
+    """
+    from lsmdp.errors import ModelError, SpecError
     from lsmdp.model import LMDP
     from lsmdp.sources import makers
-    from lsmdp.sources.files import Content, blaming, kernel_file
+    from lsmdp.sources.files import kernel_file
+    from lsmdp.sources.reading import Content, Reading, blaming
 
     spec = fspath(spec)
     name = find(spec, MODELS)
+    reading = Reading(columns, weight, undirected)
     if name is None:
-        found = kernel_file(spec)
+        found = kernel_file(spec, reading)
+    elif reading != Reading():
+        raise SpecError(f'"{spec}" is no file: --columns, --weight and --undirected are about how files are read.')
     else:
         made: LMDP = getattr(makers, name.maker)(*name.arguments(spec))
-        found = Content(made.P, made.labels, made.positions)
+        found = Content(made.P, made.labels, made.positions, map_shape=made.map_shape)
     with blaming(spec):
         try:
-            return LMDP.repaired(
+            lmdp = LMDP.repaired(
                 found.weights,
                 found.labels,
                 temperature,
@@ -58,6 +71,7 @@ def read_model(
                 name=spec,
                 origin=found.origin,
                 origin_n=found.origin_n,
+                map_shape=found.map_shape,
             )
         except ModelError as problem:
             if found.origin is None:
@@ -67,6 +81,27 @@ def read_model(
                 f"{problem} Before that, what is no through road was left out ({count} of {found.origin_n} nodes); "
                 f"{spec}:1 keeps it."
             ) from None
+    _tell_dropped(lmdp, found, largest_class)
+    return lmdp
+
+
+def _tell_dropped(lmdp: LMDP, found: Any, largest_class: bool) -> None:
+    """Say what --largest-class left out, with counts."""
+    from lsmdp.inputs.notes import mention
+
+    n = int(found.weights.shape[0])
+    if not largest_class or lmdp.n == n:
+        return
+    kept = set(lmdp.origin.tolist())
+    labels = found.labels or range(n)
+    before = range(n) if found.origin is None else found.origin.tolist()
+    lost = [str(label) for label, place in zip(labels, before, strict=True) if place not in kept]
+    more = f" and {len(lost) - 3:,} more" if len(lost) > 3 else ""
+    names = ", ".join(f'"{name}"' for name in lost[:3]) + more
+    mention(
+        lmdp.name,
+        f"--largest-class kept {lmdp.n:,} of {n:,} states; left out: {names}, and all moves to them",
+    )
 
 
 def write_model(lmdp: LMDP, path: str | PathLike[str]) -> None:
@@ -84,28 +119,38 @@ def write_model(lmdp: LMDP, path: str | PathLike[str]) -> None:
         save_kernel(lmdp, stream)
 
 
-def read_cost(spec: str | PathLike[str], lmdp: LMDP) -> Floats:
+def read_cost(spec: str | PathLike[str], lmdp: LMDP, *, missing: float | None = None) -> Floats:
     """The cost vector that a name or a file stands for: one finite number per state of ``lmdp``.
 
     Where states were dropped from the model, a file with one number for each state before that will do. For a
-    grid, a file may hold the costs as a table of the same shape.
+    grid, a file may hold the costs as a table of the map's size, walls and all. ``missing`` is what states cost that a
+    table by name leaves out.
     """
     from lsmdp.sources import costs
 
     spec = fspath(spec)
     name = find(spec, COSTS)
     if name is None:
-        return costs.cost_file(spec, lmdp)
+        return costs.cost_file(spec, lmdp, missing)
     made: Floats = getattr(costs, name.maker)(lmdp, *name.arguments(spec))
     return made
 
 
 def read_edge_costs(spec: str | PathLike[str], lmdp: LMDP) -> CSR:
-    """The costs of moves in a .csv or .parquet file with the columns from, to and cost, for ``with_edge_costs``.
+    """The costs of moves in a file with the columns from, to and cost, for ``with_edge_costs``.
 
-    A move without a line costs 0. Lines about states that were dropped from the model are passed over; a state or a
-    move that the model does not have is an error.
+    ``tntp:free_flow_time`` is a column of the road network that the model was read from, ``graphml:length`` an
+    attribute of the edges of its graph, and ``csv:toll`` a column of its edge list. A move without a line costs 0.
+    Lines about states that were dropped from the model are passed over; a state or a move that the model does not have
+    is an error.
     """
-    from lsmdp.sources import costs
+    from lsmdp.sources import edge_costs
 
-    return costs.edge_cost_file(fspath(spec), lmdp)
+    return edge_costs.read(fspath(spec), lmdp)
+
+
+def read_scenarios(path: str | PathLike[str]) -> list[Scenario]:
+    """The problems in a MovingAI ``.scen`` file: start, goal and length of the shortest way, cells as (row, column)."""
+    from lsmdp.sources.scenarios import read
+
+    return read(fspath(path))

@@ -19,6 +19,7 @@ from textwrap import wrap
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy import sparse
 
 from lsmdp import chain
 from lsmdp.arrays import (
@@ -28,7 +29,8 @@ from lsmdp.arrays import (
     Ints,
     row_sums,
 )
-from lsmdp.errors import ConvergenceError
+from lsmdp.errors import ConvergenceError, LsmdpError
+from lsmdp.labels import name_state
 from lsmdp.model import DENSE_LIMIT, LMDP
 
 T = TypeVar("T", int, float)
@@ -246,6 +248,9 @@ def _notes(found: Checkup, lmdp: LMDP) -> Iterator[str]:
             "The model can be neither solved nor played as it is."
         )
         yield _whereabouts(lmdp, outside)
+        final = np.flatnonzero((lmdp.P.diagonal() == 1.0) & (np.diff(lmdp.P.indptr) == 1))
+        if final.size:
+            yield goal_sentence([lmdp.name_of(int(state)) for state in final], _plain_name(lmdp, int(final[0])))
     elif not found.aperiodic:
         yield (
             f"With period {found.period} solving is fine, but the law of the state never settles: the online guarantee "
@@ -295,7 +300,7 @@ def _whereabouts(lmdp: LMDP, outside: Ints) -> str:
     left[breadth_first_order(lmdp.P.T.tocsr(), member, return_predecessors=False)] = True
     groups = (
         (~entered & left, "cannot be reached from it"),
-        (entered & ~left, "cannot get back to it: dead ends"),
+        (entered & ~left, "cannot get back to it: dead ends, or goals"),
         (~entered & ~left, "neither reach it nor can be reached"),
     )
     return (
@@ -307,6 +312,40 @@ def _whereabouts(lmdp: LMDP, outside: Ints) -> str:
         )
         + "."
     )
+
+
+def goals_in(kernel: str, **reading: Any) -> str:
+    """A sentence about states of a file that nothing leaves, which may be goals; empty where there are none."""
+    from lsmdp.arrays import as_weights
+    from lsmdp.sources.files import kernel_file
+    from lsmdp.sources.reading import Reading
+
+    try:
+        found = kernel_file(kernel, Reading(**reading))
+        weights = as_weights(found.weights)
+    except LsmdpError:
+        return ""
+    moves = weights - sparse.diags_array(weights.diagonal())
+    leaving, entering = row_sums(moves.tocsr()), row_sums(moves.T.tocsr())
+    final = np.flatnonzero((leaving == 0.0) & (entering > 0.0)).tolist()
+    if not final:
+        return ""
+    names = [name_state(state, found.labels) for state in final]
+    return goal_sentence(names, str(final[0]) if found.labels is None else found.labels[final[0]])
+
+
+def goal_sentence(names: list[str], first: str) -> str:
+    """That states which nobody leaves may be where things are meant to end."""
+    more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+    which = f"{names[0]} is" if len(names) == 1 else f"{', '.join(names[:3])}{more} are"
+    return (
+        f"{which} entered and never left. That may be a mistake, and then it is a dead end to repair; or it is a goal, "
+        f"where things are meant to end: then keep it, and solve with --goal {shlex.quote(first)}."
+    )
+
+
+def _plain_name(lmdp: LMDP, state: int) -> str:
+    return str(state) if lmdp.labels is None else lmdp.labels[state]
 
 
 def _names(lmdp: LMDP, states: Ints) -> str:

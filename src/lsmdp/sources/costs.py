@@ -1,4 +1,4 @@
-"""Cost vectors by name or from a file (``.npy``, ``.csv``, ``.parquet``).
+"""Cost vectors by name or from a file (``.npy``, ``.csv``, ``.tsv``, ``.txt``, ``.parquet``).
 
 The names, over positions u in the unit square (or u = x / (n - 1) where the states have no positions):
 
@@ -9,9 +9,9 @@ The names, over positions u in the unit square (or u = x / (n - 1) where the sta
     random:SEED  c(x) independent and uniform in [0, 1]
 
 A file holds one number per state in the order of the states, or the columns state and cost by label, or a single row
-below a header that names the states, or, for a grid, a table of the same shape. A first line that counts 0, 1, 2, ...
-is a header where the lines below it fit the model, and the index of a DataFrame is left out; two columns, one of them
-an index, are states and costs. Values may be any finite numbers.
+below a header that names the states, or, for a grid, a table of the map's size, walls and all. A first line that counts
+0, 1, 2, ... is a header where the lines below it fit the model, and the index of a DataFrame is left out; two columns,
+one of them an index, are states and costs. Values may be any finite numbers.
 """
 
 from __future__ import annotations
@@ -24,32 +24,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from lsmdp.arrays import (
-    CSR,
     Floats,
-    Ints,
     as_cost,
 )
 from lsmdp.costs.columns import (
     INDEX,
     by_header,
+    filled,
     names_all,
     shown,
 )
-from lsmdp.errors import CostError, SpecError
+from lsmdp.errors import CostError
 from lsmdp.inputs.npy import load_npy
-from lsmdp.labels import number_in
+from lsmdp.labels import in_order, number_in
 from lsmdp.model import LMDP
-from lsmdp.sources.files import (
+from lsmdp.sources.names import COSTS, unknown
+from lsmdp.sources.reading import (
     Format,
     blaming,
     endings,
     read_file,
 )
-from lsmdp.sources.names import COSTS, unknown
 from lsmdp.sources.tables import (
+    TEXTS,
     first_line,
     names_of,
     numbers_of,
@@ -102,54 +101,13 @@ def random(lmdp: LMDP, seed: int) -> Floats:
     return as_cost(np.random.default_rng(seed).random(lmdp.n), lmdp.n)
 
 
-def cost_file(spec: str, lmdp: LMDP) -> Floats:
-    """The costs in a file, one per state of the model."""
+def cost_file(spec: str, lmdp: LMDP, missing: float | None = None) -> Floats:
+    """The costs in a file, one per state of the model; ``missing`` for those that a file by name leaves out."""
     content: Content = read_file(spec, COST_FORMATS, unknown(spec, COSTS, endings(COST_FORMATS)))
     with blaming(spec):
         if isinstance(content, dict):
-            return as_cost(_by_label(content, lmdp), lmdp.n)
-        return as_cost(_in_order(_below_header(content, lmdp, spec), lmdp), lmdp.n)
-
-
-def edge_cost_file(spec: str, lmdp: LMDP) -> CSR:
-    """The costs of moves in a table with the columns from, to and cost, as a matrix; moves without a line cost 0."""
-    table = read_file(spec, EDGE_FORMATS, SpecError(f'"{spec}" is no file. Edge costs end in {endings(EDGE_FORMATS)}.'))
-    with blaming(spec):
-        x, y = _numbers([names_of(table, name) for name in ("from", "to")], lmdp)
-        costs = numbers_of(table, "cost")
-        kept = (x >= 0) & (y >= 0)
-        if kept.size and (x < 0).all() and (y < 0).all():
-            raise CostError("no line names a state of the model, so none has a cost to give. Check the names.")
-        x, y, costs = x[kept], y[kept], costs[kept]
-        _require_moves(x, y, lmdp)
-        return sparse.csr_array((costs, (x, y)), shape=(lmdp.n, lmdp.n))
-
-
-def _numbers(ends: Sequence[npt.NDArray[Any]], lmdp: LMDP) -> Ints:
-    """The states that are named at both ends of the moves; negative for those that were dropped from the model."""
-    names = np.concatenate([end.astype(object) for end in ends]).tolist()
-    states = lmdp.names.states(names).reshape(2, -1)
-    if lmdp.origin is None and (states < 0).any():
-        row = int(np.argmin(states.min(axis=0)))
-        name = next(end[row] for end, state in zip(ends, states[:, row], strict=True) if state < 0)
-        raise CostError(f'row {row} below the header names "{name}", which is not a state of the model. Check it.')
-    return states
-
-
-def _require_moves(x: Ints, y: Ints, lmdp: LMDP) -> None:
-    pairs, times = np.unique(x * lmdp.n + y, return_counts=True)
-    if pairs.size and times.max() > 1:
-        here, there = divmod(int(pairs[np.argmax(times)]), lmdp.n)
-        raise CostError(
-            f"the move from {lmdp.name_of(here)} to {lmdp.name_of(there)} has {times.max()} costs. Keep one."
-        )
-    possible = np.isin(pairs, lmdp.entry_rows * lmdp.n + lmdp.P.indices)
-    if not possible.all():
-        here, there = divmod(int(pairs[np.argmin(possible)]), lmdp.n)
-        raise CostError(
-            f"there is a cost for moving from {lmdp.name_of(here)} to {lmdp.name_of(there)}, which P never does. Check "
-            "the names and the direction, or drop the line."
-        )
+            return as_cost(_by_label(content, lmdp, missing), lmdp.n)
+        return as_cost(_in_order(_below_header(content, lmdp, spec), lmdp, missing), lmdp.n)
 
 
 def _below_header(content: Numbers, lmdp: LMDP, spec: str) -> Numbers:
@@ -187,31 +145,32 @@ def _is_header(content: Numbers, lmdp: LMDP, spec: str) -> bool:
 
 
 def _fits(values: npt.NDArray[Any], lmdp: LMDP) -> bool:
-    return values.shape == lmdp.grid_shape or (1 in values.shape and values.size in (lmdp.n, lmdp.origin_n))
+    return lmdp.names.is_map(values.shape) or (1 in values.shape and values.size in (lmdp.n, lmdp.origin_n))
 
 
-def _in_order(content: Numbers, lmdp: LMDP) -> Any:
+def _in_order(content: Numbers, lmdp: LMDP, missing: float | None) -> Any:
     values, header, _ = content
     if header is not None and len(values) == 1 and (values.shape != lmdp.grid_shape or names_all(header, lmdp)):
-        return values[0, by_header(header, lmdp)]
-    if values.ndim == 2 and values.shape == lmdp.grid_shape:
-        return values[tuple(lmdp.positions.astype(int).T)]
+        columns = by_header(header, lmdp, missing)
+        return values[0, columns] if isinstance(columns, slice) else filled(values[0], columns, missing)
+    if values.ndim == 2 and 1 not in values.shape:
+        values = in_order(values, lmdp.names, "the table of costs")
     flat = values.ravel() if values.ndim == 2 and 1 in values.shape else values
     return flat[lmdp.origin] if flat.shape == (lmdp.origin_n,) else flat
 
 
-def _by_label(costs: Mapping[str, float], lmdp: LMDP) -> list[float]:
+def _by_label(costs: Mapping[str, float], lmdp: LMDP, missing: float | None) -> Floats:
     of, strange = lmdp.names.places(list(costs), "the file")
-    missing = np.flatnonzero(of < 0)
-    if missing.size:
+    lacking = np.flatnonzero(of < 0)
+    if lacking.size and (missing is None or lacking.size == lmdp.n):
         raise CostError(
-            f"{lmdp.name_of(int(missing[0]))} has no cost (of {missing.size} without one). Give one line per state."
+            f"{lmdp.name_of(int(lacking[0]))} has no cost (of {lacking.size} without one). Give one line per state, or "
+            "say what the others cost with --missing COST (missing=COST)."
         )
     if strange.size and lmdp.origin is None:
         name = list(costs)[int(strange[0])]
         raise CostError(f'there is a cost for "{name}", which is not a state of the model. Check the names.')
-    values = list(costs.values())
-    return [values[place] for place in of.tolist()]
+    return filled(np.array(list(costs.values())), of, missing)
 
 
 def _labelled(table: Any, header: Sequence[str]) -> dict[str, float]:
@@ -252,28 +211,8 @@ def _read_npy(path: Path) -> Content:
     return Numbers(load_npy(path))
 
 
-def _edge_csv(path: Path) -> Any:
-    header = [name.lower() for name in first_line(path)]
-    return _edge_table(read_columns(path, header, text=("from", "to"), numbers=("cost",)))
-
-
-def _edge_parquet(path: Path) -> Any:
-    table = read_parquet(path)
-    return _edge_table(table.rename_columns([name.lower() for name in table.column_names]))
-
-
-def _edge_table(table: Any) -> Any:
-    if missing := [name for name in ("from", "to", "cost") if name not in table.column_names]:
-        raise CostError(f'there is no column "{missing[0]}". Edge costs have the columns from, to and cost.')
-    return table
-
-
-EDGE_FORMATS: Mapping[str, Format] = {
-    ".csv": Format(_edge_csv, "Write it as text in UTF-8: from,to,cost."),
-    ".parquet": Format(_edge_parquet, "Write it with pyarrow.parquet.write_table."),
-}
 COST_FORMATS: Mapping[str, Format] = {
     ".npy": Format(_read_npy, "Write it with numpy.save, as an array of numbers."),
-    ".csv": Format(_read_csv, "Write it as text in UTF-8, with one number per line."),
+    **dict.fromkeys(TEXTS, Format(_read_csv, "Write it as text in UTF-8, with one number per line.")),
     ".parquet": Format(_read_parquet, "Write it with pyarrow.parquet.write_table."),
 }

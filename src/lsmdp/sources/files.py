@@ -1,109 +1,100 @@
 """Kernels from files.
 
-    .npz             scipy.sparse.save_npz; beside its arrays there may be ``labels`` (n names) and ``positions``
-                     (n x 2), as ``write_model`` leaves them
-    .npy, .mtx       a matrix
-    .csv, .parquet   a square matrix, with labels in its header if it has one, or an edge list with the columns from,
-                     to and weight (1 where there is no such column)
-    .map             a MovingAI map; ``arena.map:8`` is the same with diagonal moves (makers/grids.py)
-    .graphml, .tntp  graphs and road networks (sources/networks.py); ``X_net.tntp:39``: through nodes begin at 39
+    .npz               scipy.sparse.save_npz; beside its arrays there may be ``labels`` (n names) and ``positions``
+                       (n x 2), as ``write_model`` leaves them
+    .npy, .mtx         a matrix
+    .csv, .tsv, .txt,  an edge list, or a square matrix with or without names (sources/edge_lists.py)
+    .parquet
+    .map               a MovingAI map; ``arena.map:8`` is the same with diagonal moves (makers/grids.py)
+    .graphml, .gml     graphs (sources/graphs.py)
+    .tntp              road networks (sources/networks.py); ``X_net.tntp:39``: through nodes begin at 39
 
-The weights of the last three are proportions by nature; of the others only if the user says so (normalise). Nothing
-here judges the numbers: that is the business of ``arrays.py``. Nothing is ever unpickled, and what a header promises
-is held against the size of the file first (``inputs``).
+The weights of maps, graphs and road networks are proportions by nature, and so are counts; those of others only if the
+user says so (normalise). Nothing here judges the numbers: that is the business of ``arrays.py``. Nothing is ever
+unpickled, and what a header promises is held against the size of the file first (``inputs``).
 """
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from lsmdp.errors import LsmdpError, SpecError
-from lsmdp.inputs.files import (
-    UnreadableError,
-    broken_off,
-    require_described,
-    require_regular,
-)
+from lsmdp.arrays import as_weights
+from lsmdp.errors import SpecError
+from lsmdp.inputs.files import UnreadableError, require_described
 from lsmdp.inputs.npy import Archive, load_npy
 from lsmdp.labels import number_in
 from lsmdp.model import LMDP
-from lsmdp.sources.makers import edge_weights, walk_on_map
-from lsmdp.sources.matrix_market import read_market
+from lsmdp.sources.edge_lists import read_columns_of, read_text
+from lsmdp.sources.graphs import read_graph
+from lsmdp.sources.makers import walk_on_map
+from lsmdp.sources.matrix_market import is_pattern, read_market
 from lsmdp.sources.names import MODELS, unknown
-from lsmdp.sources.networks import file_of_nodes, read_graphml, read_tntp
-from lsmdp.sources.tables import (
-    first_line,
-    names_of,
-    numbers_of,
-    read_columns,
-    read_numbers,
-    read_parquet,
+from lsmdp.sources.networks import CAPACITY, file_of_nodes, read_tntp
+from lsmdp.sources.reading import (
+    Content,
+    Format,
+    Reading,
+    endings,
+    read_file,
 )
+from lsmdp.sources.tables import TEXTS
 
-Labels = Sequence[str] | None
 MAP = re.compile(r"(.*\.map):(.*)", flags=re.IGNORECASE | re.DOTALL)
 NET = re.compile(r"(.*\.tntp):(.*)", flags=re.IGNORECASE | re.DOTALL)
-UNREADABLE = (ValueError, LookupError, EOFError, OverflowError, MemoryError, RecursionError, TypeError, csv.Error)
 
 
-class Content(NamedTuple):
-    """What a file says about a model; ``proportions``: a row of the weights need not sum to 1."""
-
-    weights: Any
-    labels: Labels = None
-    positions: Any = None
-    proportions: bool = False
-    origin: Any = None  # where some states of the file were left out, as in LMDP
-    origin_n: int | None = None
-
-
-class Format(NamedTuple):
-    """How a kind of file is read, and how a good one is written."""
-
-    read: Callable[[Path], Any]
-    advice: str
-
-
-@contextmanager
-def blaming(source: str) -> Iterator[None]:
-    """Errors about the content of a file name that file first."""
-    try:
-        yield
-    except LsmdpError as error:
-        raise type(error)(f"{source}: {error}") from None
-
-
-def kernel_file(spec: str) -> Content:
+def kernel_file(spec: str, reading: Reading = Reading()) -> Content:  # noqa: B008 - it never changes
     """The weights in a file, and the labels and positions of their states if it has any."""
-    formats = dict(KERNEL_FORMATS)
+    readers = dict(KERNEL_FORMATS)
+    path = spec
     if asked := MAP.fullmatch(spec):
-        spec, neighbours = asked.groups()
+        path, neighbours = asked.groups()
         if neighbours not in ("4", "8"):
             raise SpecError(
-                f'"{asked.string}" asks for moves to {neighbours} neighbours. Write {spec}, or {spec}:8 with diagonals.'
+                f'"{asked.string}" asks for moves to {neighbours} neighbours. Write {path}, or {path}:8 with diagonals.'
             )
-        formats[".map"] = formats[".map"]._replace(read=partial(_read_map, neighbours=int(neighbours)))
+        readers[".map"] = readers[".map"]._replace(read=partial(_read_map, neighbours=int(neighbours)))
     if asked := NET.fullmatch(spec):
-        spec, first = asked.groups()
+        path, first = asked.groups()
         if not (first_through := number_in(first)):
             raise SpecError(
-                f'"{asked.string}" says that through nodes begin at "{first}". Write {spec}, or {spec}:1 to keep all.'
+                f'"{asked.string}" says that through nodes begin at "{first}". Write {path}, or {path}:1 to keep all.'
             )
-        formats[".tntp"] = formats[".tntp"]._replace(read=partial(_read_tntp, first_through=first_through))
-    content: Content = read_file(spec, formats, unknown(spec, MODELS, endings(KERNEL_FORMATS)))
-    return content
+        readers[".tntp"] = readers[".tntp"]._replace(read=partial(_read_tntp, first_through=first_through))
+    _require_usable(Path(path).suffix.lower(), reading)
+    formats = {ending: form._replace(read=partial(form.read, reading=reading)) for ending, form in readers.items()}
+    content: Content = read_file(path, formats, unknown(path, MODELS, endings(KERNEL_FORMATS)))
+    return _both_ways(content) if reading.undirected else content
+
+
+def _require_usable(ending: str, reading: Reading) -> None:
+    """Raise where the user says something about columns or attributes of a file that has none."""
+    if reading.columns and ending not in (*TEXTS, ".parquet"):
+        raise SpecError(
+            f"--columns names the columns of a table ({', '.join((*TEXTS, '.parquet'))}), and a {ending or 'name'} has "
+            "none. Leave it out; the weights of graphs and road networks are named with --weight."
+        )
+    if reading.weight is not None and ending not in (*TEXTS, ".parquet", ".graphml", ".gml", ".tntp"):
+        raise SpecError(
+            f"--weight names a column of an edge list or an attribute of the edges of a graph, and a "
+            f"{ending or 'name'} has none. Leave it out."
+        )
+
+
+def _both_ways(content: Content) -> Content:
+    """The same with every edge in both directions; what stays at a state counts once."""
+    W = as_weights(content.weights)
+    both = W + W.T - sparse.diags_array(W.diagonal())
+    return content._replace(weights=both.tocsr(), proportions=True)
 
 
 def kernel_paths(spec: str) -> Iterator[tuple[str, Path]]:
@@ -115,58 +106,11 @@ def kernel_paths(spec: str) -> Iterator[tuple[str, Path]]:
         yield "positions", beside
 
 
-def endings(formats: Mapping[str, Format]) -> str:
-    """The endings of readable files as one line of text."""
-    return ", ".join(formats)
-
-
-def read_file(spec: str, formats: Mapping[str, Format], nothing: SpecError) -> Any:
-    """What the reader for the ending of ``spec`` makes of it; ``nothing`` is raised where it is no file at all."""
-    path = Path(spec)
-    found = formats.get(path.suffix.lower())
-    try:
-        if not path.exists():
-            raise _missing(path) if found or len(path.parts) > 1 else nothing
-        if path.is_dir():
-            raise SpecError(f'"{spec}" is a folder. Name a file in it that ends in {endings(formats)}.')
-        if found is None:
-            raise SpecError(f'"{spec}" ends in "{path.suffix}", which is not a known format. Use {endings(formats)}.')
-        require_regular(path)
-        return _read_with(found, path)
-    except OSError as refused:
-        raise SpecError(f'"{spec}" cannot be read: {refused.strerror or refused}. Check the file.') from None
-
-
-def _read_with(form: Format, path: Path) -> Any:
-    try:
-        with blaming(str(path)):
-            return form.read(path)
-    except LsmdpError:
-        raise
-    except UNREADABLE as broken:
-        raise SpecError(f'"{path}" cannot be read as {path.suffix}: {_reason(broken)}. {form.advice}') from None
-
-
-def _reason(broken: Exception) -> str:
-    if isinstance(broken, MemoryError):
-        return "its content needs more memory than there is"
-    return str(broken if isinstance(broken, UnreadableError) else broken_off(broken))
-
-
-def _missing(path: Path) -> SpecError:
-    folder = path.parent
-    if not folder.is_dir():
-        return SpecError(f'"{path}" does not exist: there is no folder "{folder}". Check the path.')
-    near = get_close_matches(path.name, [other.name for other in folder.iterdir()], n=1)
-    hint = f'Did you mean "{folder / near[0]}"?' if near else "Check the path."
-    return SpecError(f'"{path}" does not exist. {hint}')
-
-
-def _read_npy(path: Path) -> Content:
+def _read_npy(path: Path, **_: object) -> Content:
     return Content(load_npy(path))
 
 
-def _read_npz(path: Path) -> Content:
+def _read_npz(path: Path, **_: object) -> Content:
     with Archive(path) as arrays:
         if "format" not in arrays.names:
             raise SpecError(
@@ -240,68 +184,33 @@ def save_kernel(lmdp: LMDP, stream: BinaryIO) -> None:
                     np.lib.format.write_array(entry, values, allow_pickle=False)
 
 
-def _read_mtx(path: Path) -> Content:
-    return Content(read_market(path))
+def _read_mtx(path: Path, **_: object) -> Content:
+    return Content(read_market(path), proportions=is_pattern(path))
 
 
-def _read_map(path: Path, neighbours: int = 4) -> Content:
+def _read_map(path: Path, neighbours: int = 4, **_: object) -> Content:
     walk = walk_on_map(path.read_text(encoding="utf-8-sig"), neighbours)
-    return Content(walk.P, None, walk.positions, True)
+    return Content(walk.P, None, walk.positions, True, map_shape=walk.map_shape)
 
 
-def _read_graphml(path: Path) -> Content:
-    return Content(*read_graphml(path), proportions=True)
+def _read_graph(path: Path, reading: Reading) -> Content:
+    return Content(*read_graph(path, reading.weight), proportions=True)
 
 
-def _read_tntp(path: Path, first_through: int | None = None) -> Content:
-    weights, labels, positions, origin, origin_n = read_tntp(path, first_through)
+def _read_tntp(path: Path, reading: Reading, first_through: int | None = None) -> Content:
+    weights, labels, positions, origin, origin_n = read_tntp(path, first_through, reading.weight or CAPACITY)
     return Content(weights, labels, positions, True, origin, origin_n)
 
 
-def _read_csv(path: Path) -> Content:
-    header = first_line(path)
-    if _is_edge_list(header):
-        return _edges(read_columns(path, header, text=("from", "to"), numbers=("weight",)))
-    values, names = read_numbers(path)
-    if names is None and values.shape[0] == values.shape[1] + 1:
-        values, names = values[1:], header  # labels that happen to be numbers
-    return Content(values, _labels(names, values.shape))
-
-
-def _read_parquet(path: Path) -> Content:
-    table = read_parquet(path)
-    if _is_edge_list(table.column_names):
-        return _edges(table)
-    values = np.column_stack([numbers_of(table, name) for name in table.column_names])
-    return Content(values, _labels(table.column_names, values.shape))
-
-
-def _labels(names: Sequence[str] | None, shape: tuple[int, ...]) -> Labels:
-    """Header cells as labels, unless they only count the states or the table is not square anyway."""
-    counted = names is not None and list(names) == [str(state) for state in range(len(names))]
-    return None if counted or shape[0] != shape[1] else names
-
-
-def _is_edge_list(header: Sequence[str]) -> bool:
-    return {"from", "to"} <= {name.lower() for name in header}
-
-
-def _edges(table: Any) -> Content:
-    table = table.rename_columns([name.lower() for name in table.column_names])
-    weights = numbers_of(table, "weight") if "weight" in table.column_names else None
-    sources, targets = names_of(table, "from"), names_of(table, "to")
-    if sources.dtype.kind != targets.dtype.kind:
-        sources, targets = sources.astype(str), targets.astype(str)
-    return Content(*edge_weights(sources, targets, weights))
-
-
+_TEXT = Format(read_text, "Write it as text in UTF-8, with commas, semicolons, tabs or blanks between the cells.")
 KERNEL_FORMATS: Mapping[str, Format] = {
     ".npz": Format(_read_npz, "Write it with lsmdp.write_model or scipy.sparse.save_npz."),
     ".npy": Format(_read_npy, "Write it with numpy.save, as an array of numbers."),
     ".mtx": Format(_read_mtx, "Write it with scipy.io.mmwrite."),
-    ".csv": Format(_read_csv, "Write it as text in UTF-8, with commas between the numbers."),
-    ".parquet": Format(_read_parquet, "Write it with pyarrow.parquet.write_table."),
+    **dict.fromkeys(TEXTS, _TEXT),
+    ".parquet": Format(read_columns_of, "Write it with pyarrow.parquet.write_table."),
     ".map": Format(_read_map, "Write it as text: type octile, height, width, map, and the rows."),
-    ".graphml": Format(_read_graphml, "Write it with networkx.write_graphml."),
+    ".graphml": Format(_read_graph, "Write it with networkx.write_graphml."),
+    ".gml": Format(_read_graph, "Write it with networkx.write_gml."),
     ".tntp": Format(_read_tntp, "A TNTP network is text in UTF-8, named X_net.tntp."),
 }

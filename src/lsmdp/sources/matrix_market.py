@@ -35,6 +35,12 @@ def read_market(path: Path) -> Any:
     return _coordinate(entries, sizes, symmetry == "symmetric")
 
 
+def is_pattern(path: Path) -> bool:
+    """Whether a file has no values, only the places of entries: a graph."""
+    with path.open(encoding="utf-8") as stream:
+        return _banner(stream.readline())[1] == "pattern"
+
+
 def _banner(line: str) -> tuple[str, str, str]:
     words = line.lower().split()
     if words[:2] != ["%%matrixmarket", "matrix"] or len(words) != 5:

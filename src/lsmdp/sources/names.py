@@ -83,6 +83,14 @@ def find(spec: str, registry: Mapping[str, Name]) -> Name | None:
     return registry.get(spec.partition(":")[0])
 
 
+OWN = re.compile(r"(tntp|graphml|gml|csv|tsv|txt|parquet):(.+)", flags=re.IGNORECASE)
+
+
+def is_own(edge_costs: str) -> bool:
+    """Whether costs of moves are a column of the very file that the model is read from: ``tntp:free_flow_time``."""
+    return OWN.fullmatch(edge_costs) is not None
+
+
 def usages(registry: Mapping[str, Name]) -> str:
     """All names as one line of text."""
     return ", ".join(name.usage for name in registry.values())

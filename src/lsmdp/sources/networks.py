@@ -1,6 +1,6 @@
-"""Graphs from files: GraphML (``.graphml``) and road networks of the TNTP collection (``*_net.tntp``).
+"""Road networks of the TNTP collection (``*_net.tntp``).
 
-A TNTP network is a text file: metadata, a header that begins with ~, and one link a line, with or without a semicolon
+A network is a text file: metadata, a header that begins with ~, and one link a line, with or without a semicolon
 at its end.
 
     <NUMBER OF ZONES> 24
@@ -11,8 +11,9 @@ at its end.
     ~  init_node  term_node  capacity  length  free_flow_time  b  power  speed  toll  link_type  ;
        1          2          25900.2   6       6               0.15  4  0     0     1          ;
 
-At a node traffic drifts along the links that leave it, in proportion to their *capacity*: wide roads carry more. Nodes
-are labelled by their numbers: 1, ..., n, or those in the links, if these are others and as many as there are nodes.
+At a node traffic drifts along the links that leave it, in proportion to their *capacity*, wide roads carry more, or to
+another column that the user names. The columns hold costs as well: ``link_values`` has those of one. Nodes are labelled
+by their numbers: 1, ..., n, or those in the links, if these are others and as many as there are nodes.
 
 *Centroids* stand for the zones where trips begin and end. They are no roads: nothing drives through nodes below <FIRST
 THRU NODE>, so these are left out. Some files say 1 there, although each zone hangs by a connector on one node that is
@@ -29,9 +30,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
-from xml.etree import ElementTree
-from xml.parsers import expat
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,63 +45,12 @@ from lsmdp.arrays import (
 from lsmdp.errors import SpecError
 from lsmdp.inputs.files import require_described
 from lsmdp.labels import number_in
-from lsmdp.sources.makers.edges import graph_weights
 
-NEEDED = ("init_node", "term_node", "capacity")
+CAPACITY = "capacity"
+NEEDED = ("init_node", "term_node")
 ZONES, NODES, LINKS, FIRST = "NUMBER OF ZONES", "NUMBER OF NODES", "NUMBER OF LINKS", "FIRST THRU NODE"
 
-Graph = tuple[CSR, list[str], Floats | None]
 Line = tuple[int, str]
-
-
-def read_graphml(path: Path) -> Graph:
-    """The weights, labels and positions of a GraphML file; the weight is the edges' attribute ``weight``."""
-    try:
-        import networkx
-    except ImportError:
-        raise SpecError("reading GraphML needs networkx. Install it with: pip install 'lsmdp[graph]'.") from None
-    _require_plain(path)
-    _require_declared(ElementTree.parse(path).getroot())
-    try:
-        graph = networkx.read_graphml(path)
-    except Exception as broken:  # networkx trusts its files: attributes of the wrong kind raise anything
-        reason = str(broken).split("\n")[0].strip(" .") or type(broken).__name__
-        raise SpecError(f"it is no GraphML graph ({reason}). Write it with networkx.write_graphml.") from None
-    return graph_weights(graph)
-
-
-def _require_plain(path: Path) -> None:
-    """Raise where a file is not XML, or has entities of its own: GraphML needs none, and they can swell without end."""
-    parser = expat.ParserCreate(namespace_separator=" ")
-
-    def refuse(*_: object) -> None:
-        raise SpecError(
-            f"line {parser.CurrentLineNumber} defines an entity, which a graph does not need and which could stand for "
-            "any amount of text. Write it with networkx.write_graphml."
-        )
-
-    parser.EntityDeclHandler = refuse
-    try:
-        with path.open("rb") as stream:
-            parser.ParseFile(stream)
-    except expat.ExpatError as broken:
-        raise SpecError(
-            f"line {broken.lineno} is not XML ({expat.errors.messages[broken.code]}). Write it with "
-            "networkx.write_graphml."
-        ) from None
-    except (LookupError, ValueError) as broken:  # raised by Python, which is asked for encodings that expat lacks
-        raise SpecError(f"it is not in UTF-8 ({broken}). Write it with networkx.write_graphml.") from None
-
-
-def _require_declared(root: Any) -> None:
-    nodes = {node.get("id") for node in root.iterfind(".//{*}node")}
-    for place, edge in enumerate(root.iterfind(".//{*}edge")):
-        for end in ("source", "target"):
-            if edge.get(end) not in nodes:
-                raise SpecError(
-                    f'edge {place} has the {end} "{edge.get(end)}", which is none of the {len(nodes)} nodes. '
-                    "Declare the node, or drop the edge."
-                )
 
 
 class Roads(NamedTuple):
@@ -122,15 +70,29 @@ class _Link(NamedTuple):
     line: int
     start: int
     end: int
-    capacity: float
+    value: float
 
 
-def read_tntp(path: Path, first_through: int | None = None) -> Roads:
-    """The capacities, labels and positions of a TNTP road network whose through nodes begin here, or as it says."""
+def link_values(path: Path, column: str) -> tuple[list[str], list[str], Floats]:
+    """Where each link begins and ends, and what it has in a column such as free_flow_time."""
+    _, links = _read(path, column)
+    return (
+        [str(link.start) for link in links],
+        [str(link.end) for link in links],
+        np.array([link.value for link in links]),
+    )
+
+
+def _read(path: Path, column: str) -> tuple[dict[str, int], list[_Link]]:
     lines = _lines(path)
     promised = _metadata(lines)
     require_described(promised[NODES], path.stat().st_size)
-    links = list(_links(lines))
+    return promised, list(_links(lines, column))
+
+
+def read_tntp(path: Path, first_through: int | None = None, weight: str = CAPACITY) -> Roads:
+    """The weights, labels and positions of a TNTP road network whose through nodes begin here, or as it says."""
+    promised, links = _read(path, weight)
     if len(links) != promised[LINKS]:
         raise SpecError(
             f"it promises {promised[LINKS]} links and holds {len(links)}: it is truncated, or the number is wrong. Get "
@@ -138,7 +100,7 @@ def read_tntp(path: Path, first_through: int | None = None) -> Roads:
         )
     nodes = _nodes(links, promised[NODES])
     ends = np.searchsorted(nodes, np.array([(link.start, link.end) for link in links], dtype=np.int64))
-    values = np.array([link.capacity for link in links])
+    values = np.array([link.value for link in links])
     matrix = sparse.coo_array((values, (ends[:, 0], ends[:, 1])), shape=(nodes.size, nodes.size)).tocsr()
     if first_through is None:
         first_through = promised.get(FIRST, 1)
@@ -233,8 +195,8 @@ def _metadata(lines: Iterator[Line]) -> dict[str, int]:
     return found
 
 
-def _links(lines: Iterator[Line]) -> Iterator[_Link]:
-    places = _header(lines)
+def _links(lines: Iterator[Line], column: str) -> Iterator[_Link]:
+    places = _header(lines, column)
     closed, width = False, max(places) + 1
     for number, line in lines:
         if line.startswith("~"):
@@ -248,19 +210,22 @@ def _links(lines: Iterator[Line]) -> Iterator[_Link]:
         closed = closed or line.endswith(";")
         width = width if closed else max(width, len(cells))
         start, end = (_node(cells[place], number) for place in places[:2])
-        capacity = _number(cells[places[2]], "capacity", number)
-        if capacity < 0.0:
-            raise SpecError(f"line {number}: the capacity is {capacity:g}. It cannot be negative; correct it.")
-        yield _Link(number, start, end, capacity)
+        value = _number(cells[places[2]], column, number)
+        if value < 0.0:
+            raise SpecError(f"line {number}: the {column} is {value:g}. It cannot be negative; correct it.")
+        yield _Link(number, start, end, value)
 
 
-def _header(lines: Iterator[Line]) -> list[int]:
-    """The columns of the two ends and of the capacity; the header is the first comment that names them."""
+def _header(lines: Iterator[Line], column: str) -> list[int]:
+    """The columns of the two ends and of one more; the header is the first comment that names the ends."""
     blamed = (0, "")
     for number, line in lines:
         names = re.sub(r"(init|term) +node", r"\1_node", line.lower()).strip("~; \t").split()
         if line.startswith("~") and set(NEEDED) <= set(names):
-            return [names.index(name) for name in NEEDED]
+            if column.lower() in names:
+                return [names.index(name) for name in (*NEEDED, column.lower())]
+            if column != CAPACITY:
+                raise SpecError(f'links have no column "{column}". They have: {", ".join(names[2:])}.')
         blamed = blamed if blamed[0] else (number, line)
         if not line.startswith("~"):
             break

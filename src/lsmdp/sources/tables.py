@@ -1,15 +1,14 @@
-"""Tables from csv and parquet files: all numbers, or columns of names and numbers.
+"""Tables from text (.csv, .tsv, .txt) and parquet files: all numbers, or columns of names and numbers.
 
-The quick readers (numpy, pyarrow) do the work; where one of them stumbles, the file is read again slowly to say
-in which line and why.
+How a text is written is found out first (dialects.py). The quick readers (numpy, pyarrow) do the work; where one of
+them stumbles, the file is read again slowly to say in which line and why.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,33 +16,46 @@ import numpy.typing as npt
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs import parquet
+from lsmdp.sources.dialects import (
+    WITH_COMMA,
+    Dialect,
+    dialect_of,
+    has_decimal_commas,
+    rows_of,
+    tabbed,
+)
+
+TEXTS = (".csv", ".tsv", ".txt")
 
 
 def first_line(path: Path) -> list[str]:
-    """The cells of the first line of a csv file."""
+    """The cells of the first line of a table."""
     return [cell.strip() for cell in _first_row(path)[1]]
 
 
-def _first_row(path: Path) -> tuple[int, list[str]]:
-    """The cells of the first line that is not blank, and how many lines there are up to it."""
-    found = next(rows_of(path), None)
+def _first_row(path: Path, dialect: Dialect | None = None) -> tuple[int, list[str]]:
+    """The cells of the first line that is neither blank nor a comment, and how many lines there are up to it."""
+    found = next(rows_of(path, dialect), None)
     if found is None:
         raise SpecError("the file is empty. Give one line per state.")
     return found
 
 
 def read_numbers(path: Path) -> tuple[Floats, list[str] | None]:
-    """A csv file of numbers as a matrix, and its header if the first line is one."""
-    header = first_line(path)
-    names = None if all(map(_is_number, header)) else header
-    with _opened(path) as stream:
-        lines = (line for line in stream if line.strip())
-        body = lines if names is None else _tail(lines)
-        try:
-            values = np.loadtxt(body, delimiter=",", comments=None, quotechar='"', ndmin=2)
-        except ValueError:
-            _blame_cell(path, skip=0 if names is None else 1)
+    """A table of numbers as a matrix, and its header if the first line is one."""
+    dialect = dialect_of(path)
+    header = [cell.strip() for cell in _first_row(path, dialect)[1]]
+    names = None if all(map(like_number, header)) else header
+    lines = (line.decode() for line in tabbed(path, dialect))
+    body = lines if names is None else _tail(lines)
+    try:
+        values = np.loadtxt(body, delimiter=dialect.separator or "\t", comments=None, quotechar='"', ndmin=2)
+    except ValueError:
+        rows = [row for _, row in rows_of(path, dialect)][0 if names is None else 1 :]
+        if not has_decimal_commas((cell for row in rows for cell in row), dialect.separator):
+            _blame_cell(path, dialect, skip=0 if names is None else 1)
             raise
+        values = np.array([[float(cell.replace(",", ".")) for cell in row] for row in rows], ndmin=2)
     return values, names
 
 
@@ -56,26 +68,57 @@ def _tail(lines: Iterator[str]) -> Iterator[str]:
     yield from lines
 
 
-def read_columns(path: Path, header: list[str], *, text: Sequence[str], numbers: Sequence[str] = ()) -> Any:
-    """The named columns of a csv file as a pyarrow table, as far as the file has them."""
+def read_columns(path: Path, header: Sequence[str], *, text: Sequence[str], numbers: Sequence[str] = ()) -> Any:
+    """The columns of a table with these names, in any case of letters, as a pyarrow table, as far as it has them."""
+    names = [name.lower() for name in header]
+    wanted = [name for name in (*text, *numbers) if name in names]
+    if twice := [name for name in wanted if names.count(name) > 1]:
+        raise SpecError(f'there are {names.count(twice[0])} columns "{twice[0]}". Keep one of them.')
+    return read_places(path, {name: names.index(name) for name in wanted}, numbers=numbers)
+
+
+def read_places(path: Path, places: Mapping[str, int], *, numbers: Sequence[str] = (), header: bool = True) -> Any:
+    """The columns at these places under new names, as a pyarrow table: text, or numbers where that is said."""
+    import pyarrow as pa
+
+    dialect = dialect_of(path)
+    try:
+        return _read_places(path, dialect, places, numbers, header, ".")
+    except pa.ArrowInvalid:
+        cells = (row[at] for _, row in rows_of(path, dialect) for at in _columns(places, numbers) if at < len(row))
+        if has_decimal_commas(cells, dialect.separator):
+            return _read_places(path, dialect, places, numbers, header, ",")
+        _blame_row(path, dialect, places, numbers, header=header)
+        raise
+
+
+def _read_places(
+    path: Path, dialect: Dialect, places: Mapping[str, int], numbers: Sequence[str], header: bool, point: str
+) -> Any:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    types = dict.fromkeys(text, pa.string()) | dict.fromkeys(numbers, pa.float64())
-    names = [name.lower() for name in header]
-    if twice := [name for name in types if names.count(name) > 1]:
-        raise SpecError(f'there are {names.count(twice[0])} columns "{twice[0]}". Keep one of them.')
-    try:
-        return arrow_csv.read_csv(
-            path,
-            arrow_csv.ReadOptions(skip_rows=_first_row(path)[0], column_names=names),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=types, include_columns=[name for name in types if name in names]
-            ),
-        )
-    except pa.ArrowInvalid:
-        _blame_row(path, names, numbers)
-        raise
+    line, first = _first_row(path, dialect)
+    at = {place: name for name, place in places.items()}
+    plain = dialect.separator is not None and not dialect.strewn  # no comment but those on top
+    above = line - 1 if plain else 0
+    return arrow_csv.read_csv(
+        path if plain else tabbed(path, dialect),
+        arrow_csv.ReadOptions(
+            skip_rows=above + header,
+            column_names=[at.get(place, f"unread {place}") for place in range(len(first))],
+        ),
+        arrow_csv.ParseOptions(delimiter=dialect.separator or "\t"),
+        arrow_csv.ConvertOptions(
+            column_types={name: pa.float64() if name in numbers else pa.string() for name in places},
+            include_columns=list(places),
+            decimal_point=point,
+        ),
+    )
+
+
+def _columns(places: Mapping[str, int], numbers: Sequence[str]) -> list[int]:
+    return [place for name, place in places.items() if name in numbers]
 
 
 def read_parquet(path: Path) -> Any:
@@ -125,50 +168,52 @@ def _column(table: Any, name: str) -> Any:
     return table[name]
 
 
-def _opened(path: Path) -> TextIO:
-    return path.open(encoding="utf-8-sig", newline="")
-
-
-def rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Line number and cells of each line that is not blank."""
-    with _opened(path) as stream:
-        reader = csv.reader(stream)
-        for row in reader:
-            if row:
-                yield reader.line_num, row
-
-
-def _blame_cell(path: Path, skip: int) -> None:
-    """Raise for the first cell that keeps a csv file from being a matrix of numbers."""
+def _blame_cell(path: Path, dialect: Dialect, skip: int) -> None:
+    """Raise for the first cell that keeps a table from being a matrix of numbers."""
     width = 0
-    for count, (line, row) in enumerate(rows_of(path)):
+    for count, (line, row) in enumerate(rows_of(path, dialect)):
         if count < skip:
             continue
         for column, cell in enumerate(row, start=1):
-            if not _is_number(cell):
-                hint = " Row names are not read: save the table without them." if column == 1 < len(row) else ""
-                raise SpecError(f'line {line}, column {column} is "{cell.strip()}", not a number. Correct it.{hint}')
+            if not is_number(cell):
+                raise SpecError(f'line {line}, column {column} is "{cell.strip()}", not a number. Correct it.')
         width = width or len(row)
         if len(row) != width:
             raise SpecError(f"line {line} has {len(row)} cells, but the lines before have {width}. Make them equal.")
 
 
-def _blame_row(path: Path, names: list[str], numbers: Sequence[str]) -> None:
-    """Raise for the first line that does not fit the header of a csv file of columns."""
-    rows = rows_of(path)
-    next(rows)
-    for line, row in rows:
-        if len(row) != len(names):
-            raise SpecError(f"line {line} has {len(row)} cells, but the header has {len(names)}. Make them equal.")
-        for number in set(numbers) & set(names):
-            cell = row[names.index(number)]
-            if not _is_number(cell):
+def _blame_row(
+    path: Path, dialect: Dialect, places: Mapping[str, int], numbers: Sequence[str], *, header: bool
+) -> None:
+    """Raise for the first line that does not fit the others of a table of columns."""
+    width = 0
+    for count, (line, row) in enumerate(rows_of(path, dialect)):
+        width = width or len(row)
+        if len(row) != width:
+            before = "the header has" if header else "the lines before have"
+            raise SpecError(f"line {line} has {len(row)} cells, but {before} {width}. Make them equal.")
+        if header and not count:
+            continue
+        for number in (name for name in numbers if name in places):
+            cell = row[places[number]]
+            if not is_number(cell):
                 raise SpecError(f'line {line}: the {number} is "{cell.strip()}", not a number. Correct it.')
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell holds a number."""
     try:
         float(cell)
     except ValueError:
         return False
     return True
+
+
+def like_number(cell: str) -> bool:
+    """Whether a cell holds a number, perhaps with a decimal comma."""
+    return is_number(cell) or WITH_COMMA.fullmatch(cell.strip()) is not None
+
+
+def are_numbers(cells: Iterable[str]) -> bool:
+    """Whether all cells hold numbers."""
+    return all(map(is_number, cells))

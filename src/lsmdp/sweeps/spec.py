@@ -77,6 +77,10 @@ class ModelEntry(BaseModel):
     largest_class: bool = False
     teleport: Annotated[float, Field(strict=False)] = 0.0
     lazy: Annotated[float, Field(strict=False)] = 0.0
+    columns: str | None = None
+    weight: str | None = None
+    undirected: bool = False
+    edge_costs: str | None = None
     horizons: Annotated[tuple[Count, ...], Field(strict=False), _distinct()] | None = None
 
     @property

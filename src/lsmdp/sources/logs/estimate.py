@@ -30,7 +30,9 @@ from lsmdp.chain import largest_class
 from lsmdp.errors import ModelError, SpecError
 from lsmdp.labels import name_state
 from lsmdp.model import LMDP, as_labels
+from lsmdp.sources.headers import Columns
 from lsmdp.sources.logs.log import Log, read_log
+from lsmdp.sources.logs.trips import read_trips
 from lsmdp.sources.makers import Repairs, from_counts
 
 SMOOTHING = 0.5
@@ -65,6 +67,7 @@ class Fit:
     entropy: float  # nats a move: of P(.|x), x as often as the log leaves it
     log_likelihood: float  # nats a move, of the log itself
     held_out: HeldOut | None
+    dropped: tuple[tuple[str, int], ...] = ()  # what of the input was left out: why, and how many rows
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON: the summary, and the size of the model after repairs."""
@@ -73,6 +76,7 @@ class Fit:
         return summary | {
             "dead_ends": list(self.dead_ends),
             "unseen": list(self.unseen),
+            "dropped": dict(self.dropped),
             "held_out": None if self.held_out is None else asdict(self.held_out),
             "model": {"states": self.lmdp.n, "entries": self.lmdp.nnz, "irreducible": self.lmdp.is_irreducible},
         }
@@ -82,6 +86,7 @@ class Fit:
         once = self.seen_once / self.moves
         rows = [
             ("log", f"{self.moves:,} moves in {self.sequences:,} sequences, {self.states:,} states"),
+            *(("dropped", f"{count:,} {why}") for why, count in self.dropped),
             ("support", f"{self.support:,} different moves, {self.seen_once:,} of them seen once"),
             ("", f"(so about {once:.2g} of the moves to come will be new: Good and Turing)"),
             ("smoothing", f"{self.smoothing:g} added to the count of each move that was seen"),
@@ -91,8 +96,18 @@ class Fit:
             ("dead ends", _listed(self.dead_ends) or "none: every state that is entered is left"),
             ("unseen", _listed(self.unseen) or "none"),
             ("model", f"{self.lmdp.n:,} states, {self.lmdp.nnz:,} moves, " + _connected(self.lmdp)),
+            *self._left_out(),
         ]
         return [f"{left:<11} {right}" for left, right in rows]
+
+    def _left_out(self) -> list[tuple[str, str]]:
+        """Which states the model lacks, and how many moves of the log went with them."""
+        if self.lmdp.origin is None or self.lmdp.labels is None:
+            return []
+        kept = self.lmdp.origin
+        lost = self.moves - int(self.counts[kept][:, kept].sum())
+        gone = np.setdiff1d(np.arange(self.counts.shape[0]), kept)
+        return [("left out", f"{gone.size:,} states outside of the largest class, and {lost:,} moves from or to them")]
 
     def _held_out(self) -> list[tuple[str, str]]:
         held = self.held_out
@@ -121,11 +136,19 @@ def fit(
     holdout: float = HOLDOUT,
     seed: int = 0,
     gap: float | None = None,
+    trips: bool = False,
+    columns: Columns = None,
+    time_format: str | None = None,
+    ties: str = "order",
     **repairs: Unpack[Repairs],
 ) -> Fit:
     """Estimate a model from a log of movements, and say what the log holds; see the module for the formulas.
 
-    ``log`` is a file (.csv, .parquet, .jsonl), the columns entity, time and state, or sequences of states.
+    ``log`` is a file (.csv, .tsv, .txt, .parquet, .jsonl), the columns entity, time and state in a table of any
+    library, or sequences of states. With ``trips``, a row is a trip with a start and an end, and each trip is a move
+    (trips.py). ``columns`` names the columns (``"entity=Bike #,time=Date"``, or a dict), ``time_format`` says how times
+    are written, as for ``strptime``, and ``ties`` is the rule for records of one entity at one time: order, first, last
+    or refuse (log.py).
     ``labels`` are all states in their order, also those that the log does not visit; without it, the states visited
     in order. ``holdout`` is the share of the sequences to test on, drawn by ``seed``; the model is
     estimated from all of them. ``gap`` is the longest time between two records of one move.
@@ -134,7 +157,13 @@ def fit(
         raise SpecError(f"the share to hold out is {holdout}. It is at least 0 and below 1 (--holdout).")
     if seed < 0:
         raise SpecError(f"the seed is {seed}. A seed is a whole number of at least 0.")
-    found = _relabelled(read_log(log, gap), labels)
+    if trips:
+        if gap is not None:
+            raise SpecError("each trip is a move of its own, so there is no gap (--gap) to look for. Leave it out.")
+        read = read_trips(log, columns, time_format)
+    else:
+        read = read_log(log, gap, columns=columns, time_format=time_format, ties=ties)
+    found = _relabelled(read, labels)
     n = len(found.states)
     x, y, of = found.moves()
     if not x.size:
@@ -166,6 +195,7 @@ def fit(
         entropy=abs(float(leaves @ np.asarray(plogp.sum(axis=1)).ravel()) / x.size),
         log_likelihood=float(counts.data @ np.log(chances.data)) / x.size + 0.0,
         held_out=_hold_out(x, y, of, n, smoothing, holdout, seed) if holdout else None,
+        dropped=found.dropped,
     )
 
 
@@ -182,7 +212,7 @@ def _relabelled(log: Log, labels: Sequence[str] | None) -> Log:
             f'the log visits "{log.states[strange[0]]}" ({records:,} records), which is none of the {len(names)} '
             f"labels ({len(strange)} such states in all). Add it to the labels, or leave them out."
         )
-    return Log(names, np.array([number[name] for name in log.states])[log.visits], log.starts)
+    return Log(names, np.array([number[name] for name in log.states])[log.visits], log.starts, log.dropped)
 
 
 def _counts(x: Ints, y: Ints, n: int) -> CSR:
@@ -223,7 +253,10 @@ def _hold_out(x: Ints, y: Ints, of: Ints, n: int, smoothing: float, share: float
 
 def _require_ways_on(dead: Ints, unseen: Ints, states: Sequence[str], counts: CSR) -> None:
     facts = []
-    for group, what in ((dead, "visited but never left, as at the end of a track"), (unseen, "never visited")):
+    for group, what in (
+        (dead, "visited but never left, as at the end of a track or at a goal"),
+        (unseen, "never visited"),
+    ):
         if group.size:
             names = ", ".join(name_state(int(state), states) for state in group[:SHOWN])
             more = f" and {group.size - SHOWN:,} more" if group.size > SHOWN else ""

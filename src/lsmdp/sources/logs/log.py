@@ -2,55 +2,83 @@
 
 Logs come as
 
-    .csv, .parquet   the columns entity, time and state, rows in any order; they are sorted by entity and time
-    .jsonl           one sequence of states a line: ["a", "b", "c"] or {"states": ["a", "b", "c"]}
+    .csv, .tsv, .txt,  the columns entity, time and state (columns.py: by what names), rows in any order; they are
+    sorted .parquet           by entity and time
+    .jsonl             one sequence of states a line: ["a", "b", "c"] or {"states": ["a", "b", "c"]}
 
-or, in Python, as such columns or sequences. Two consecutive records of an entity are one *move*, from the first state
-to the second (to itself, if they are equal): a log taken every five minutes gives a chain with steps of five
-minutes. Where more than ``gap`` passes between two records, the sequence ends and another one begins.
+or, in Python, as such columns, a table of another library, or sequences. Two consecutive records of an entity are one
+*move*, from the first state to the second (to itself, if they are equal): a log taken every five minutes gives a chain
+with steps of five minutes. Where more than ``gap`` passes between two records, the sequence ends and another one
+begins.
 
-Times are numbers or ISO 8601 (a gap is then in seconds). A missing value, or two records of one entity at the same
-time, are errors with their place: no order of the moves would follow from the data.
+Times are numbers, ISO 8601 or in a format that is given (times.py); a gap is then in seconds. A missing value is an
+error with its place: no order of the moves would follow from the data.
+
+**Ties.** A record that repeats another (entity, time and state) is dropped. Records of one entity at one time in
+several states are kept in the order of the file (``ties="order"``), or in its reverse where the file itself runs
+backwards in time; "first" and "last" keep one record of each time, and "refuse" makes them an error. What is dropped is
+counted.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lsmdp.arrays import Ints
 from lsmdp.errors import SpecError
-from lsmdp.sources.files import Format, endings, read_file
-from lsmdp.sources.tables import (
-    first_line,
-    read_columns,
-    read_parquet,
-    rows_of,
+from lsmdp.inputs.frames import is_table
+from lsmdp.inputs.notes import guessed
+from lsmdp.sources.headers import Columns
+from lsmdp.sources.logs.columns import (
+    Sheet,
+    record_columns,
+    sheet_of_columns,
+    sheet_of_parquet,
+    sheet_of_text,
 )
+from lsmdp.sources.logs.times import (
+    as_numbers,
+    blank,
+    is_text,
+    require_none,
+)
+from lsmdp.sources.makers.shared import Bools
+from lsmdp.sources.reading import Format, endings, read_file
+from lsmdp.sources.tables import TEXTS
 
-COLUMNS = ("entity", "time", "state")
-TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
-
+TIES = ("order", "first", "last", "refuse")
 LONGEST_NUMBER = 100  # digits; longer ones are names
 
-Place = Callable[[int], str]
+
+class How(NamedTuple):
+    """How the user wants a log to be read."""
+
+    gap: float | None = None
+    columns: Columns = None
+    time_format: str | None = None
+    ties: str = "order"
 
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """Sequences of states, one after the other: sequence i is ``visits[starts[i]:starts[i + 1]]``."""
+    """Sequences of states, one after the other: sequence i is ``visits[starts[i]:starts[i + 1]]``.
+
+    ``dropped`` says what was left out of the input: the reason, and how many rows.
+    """
 
     states: tuple[str, ...]
     visits: Ints
     starts: Ints
+    dropped: tuple[tuple[str, int], ...] = ()
 
     @property
     def sequences(self) -> int:
@@ -65,124 +93,116 @@ class Log:
         return self.visits[:-1][same], self.visits[1:][same], of[:-1][same]
 
 
-def read_log(log: Any, gap: float | None = None) -> Log:
-    """The log in a file, in columns (a mapping, a data frame, a pyarrow table), or in sequences of states."""
+def read_log(
+    log: Any,
+    gap: float | None = None,
+    *,
+    columns: Columns = None,
+    time_format: str | None = None,
+    ties: str = "order",
+) -> Log:
+    """The log in a file, in columns (a mapping, a table of any library), or in sequences of states."""
     if gap is not None and not gap > 0.0:
         raise SpecError(f"the gap is {gap}. It is a time, and must be positive.")
+    if ties not in TIES:
+        raise SpecError(f'the rule for ties is "{ties}". It is one of: {", ".join(TIES)} (--ties).')
+    how = How(gap, columns, time_format, ties)
     if isinstance(log, Log):
-        _require_no_gap(gap)
+        _require_untimed(how)
         return log
     if isinstance(log, str | PathLike):
-        nothing = SpecError(f'there is no log "{log}". A log is a file that ends in {endings(_formats(gap))}.')
-        found: Log = read_file(str(log), _formats(gap), nothing)
+        nothing = SpecError(f'there is no log "{log}". A log is a file that ends in {endings(_formats(how))}.')
+        found: Log = read_file(str(log), _formats(how), nothing)
         return found
-    if isinstance(log, Mapping) or hasattr(log, "columns"):
-        return _of_table(_as_table(log), lambda row: f"row {row}", gap)
+    if isinstance(log, Mapping) or is_table(log):
+        return _of_sheet(sheet_of_columns(log, "the log"), how)
     if isinstance(log, Iterable):
-        _require_no_gap(gap)
+        _require_untimed(how)
         return _of_sequences([_states(sequence, f"sequence {number}") for number, sequence in enumerate(log)])
     raise SpecError(f"the log is {type(log).__name__}. Give a file, the columns entity, time and state, or sequences.")
 
 
-def _formats(gap: float | None) -> dict[str, Format]:
-    return {
-        ".csv": Format(lambda path: _read_csv(path, gap), "Write it as text in UTF-8: entity,time,state."),
-        ".parquet": Format(lambda path: _read_parquet(path, gap), "Write it with pyarrow.parquet.write_table."),
-        ".jsonl": Format(lambda path: _read_lines(path, gap), 'Write a line such as ["a", "b"] per sequence.'),
-    }
+def _formats(how: How) -> dict[str, Format]:
+    text = Format(lambda path: _of_sheet(sheet_of_text(path), how), "Write it as text in UTF-8: entity,time,state.")
+    table = Format(lambda path: _of_sheet(sheet_of_parquet(path), how), "Write it with pyarrow.parquet.write_table.")
+    lines = Format(lambda path: _read_lines(path, how), 'Write a line such as ["a", "b"] per sequence.')
+    return {**dict.fromkeys(TEXTS, text), ".parquet": table, ".jsonl": lines}
 
 
-def _read_csv(path: Path, gap: float | None) -> Log:
-    header = [name.lower() for name in first_line(path)]
-    _require_columns(header)
-
-    def place(row: int) -> str:
-        return f"line {next(islice(rows_of(path), row + 1, None))[0]}"
-
-    return _of_table(read_columns(path, header, text=COLUMNS), place, gap)
-
-
-def _read_parquet(path: Path, gap: float | None) -> Log:
-    table = read_parquet(path)
-    table = table.rename_columns([name.lower() for name in table.column_names])
-    _require_columns(table.column_names)
-    return _of_table(table, lambda row: f"row {row}", gap)
-
-
-def _as_table(columns: Any) -> Any:
-    import pyarrow as pa
-
-    _require_columns([str(name) for name in (columns.column_names if isinstance(columns, pa.Table) else columns)])
-    try:
-        return (
-            columns if isinstance(columns, pa.Table) else pa.table({name: pa.array(columns[name]) for name in COLUMNS})
-        )
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, OverflowError) as broken:
-        raise SpecError(f"the columns entity, time and state are no table: {broken}. Make them plain arrays.") from None
-
-
-def _require_columns(names: Sequence[str]) -> None:
-    if missing := [name for name in COLUMNS if name not in names]:
-        raise SpecError(
-            f'there is no column "{missing[0]}" among {", ".join(names)}. A log has the columns entity, time and state.'
-        )
-
-
-def _of_table(table: Any, place: Place, gap: float | None) -> Log:
+def _of_sheet(sheet: Sheet, how: How) -> Log:
+    table = sheet.read(record_columns(sheet, how.columns))
     if not table.num_rows:
         raise SpecError("the log has no record. Give one row per entity and time.")
-    names = {name: _as_text(table[name].combine_chunks(), name, place) for name in ("entity", "state")}
-    entities, entity = _numbered(names["entity"])
-    states, state = _numbered(names["state"])
-    time, ticks = _times(table["time"].combine_chunks(), place)
-    order = np.lexsort((time, entity))
+    texts = {name: as_text(table[name].combine_chunks(), name) for name in ("entity", "state")}
+    for name, text in texts.items():
+        require_none(blank(text), name, sheet.place)
+    entities, entity = numbered(texts["entity"])
+    states, state = numbered(texts["state"])
+    time, ticks = as_numbers(table["time"].combine_chunks(), "time", sheet.place, how.time_format)
+    rows, backwards = np.arange(time.size), _runs_backwards(entity, time)
+    order = np.lexsort((-rows if backwards else rows, time, entity))
     entity, time, state = entity[order], time[order], state[order]
     same = entity[1:] == entity[:-1]
-    step = np.diff(time)
-    if (tied := np.flatnonzero(same & (step == 0))).size:
-        first, second = sorted(order[tied[0] : tied[0] + 2].tolist())
+    tied = same & (time[1:] == time[:-1])
+    keep, dropped = _without_ties(tied, state, how.ties)
+    if how.ties == "refuse" and (pairs := np.flatnonzero(tied & keep[1:])).size:
+        first, second = sorted(order[pairs[0] : pairs[0] + 2].tolist())
         raise SpecError(
-            f'{place(first)} and {place(second)}: entity "{entities[entity[tied[0]]]}" has two records of one time '
-            f"({tied.size} such pairs in all). A move needs a before and an after: keep one record per entity and time."
+            f'{sheet.place(first)} and {sheet.place(second)}: entity "{entities[entity[pairs[0]]]}" has two records of '
+            f"one time ({pairs.size} such pairs in all). A move needs a before and an after: keep one record per "
+            "entity and time, or say which come first with --ties order, first or last."
         )
-    begins = ~same if gap is None else ~same | (step > gap * ticks)
-    return Log(states, state, np.concatenate(([0], np.flatnonzero(begins) + 1, [state.size])))
+    if how.ties == "order" and (count := int(np.count_nonzero(tied & keep[1:]))):
+        which = "reverse order" if backwards else "order"
+        guessed(sheet.source, f"{count:,} records have the time of another of their entity: in the {which} of the file")
+    entity, time, state = entity[keep], time[keep], state[keep]
+    begins = entity[1:] != entity[:-1]
+    if how.gap is not None:
+        begins |= np.diff(time) > how.gap * ticks
+    return Log(states, state, np.concatenate(([0], np.flatnonzero(begins) + 1, [state.size])), dropped)
 
 
-def _as_text(column: Any, name: str, place: Place) -> Any:
+def _runs_backwards(entity: Ints, time: npt.NDArray[Any]) -> bool:
+    """Whether the rows of most entities go back in time."""
+    by_entity = np.argsort(entity, kind="stable")
+    same, when = np.diff(entity[by_entity]) == 0, time[by_entity]
+    back, on = (when[1:] < when[:-1]) & same, (when[1:] > when[:-1]) & same
+    return bool(np.count_nonzero(back) > np.count_nonzero(on))
+
+
+def _without_ties(tied: Bools, state: Ints, ties: str) -> tuple[Bools, tuple[tuple[str, int], ...]]:
+    """Which records to keep, in the order of entities and times, and how many are dropped, and why."""
+    keep = np.ones(state.size, dtype=bool)
+    keep[1:] &= ~(tied & (state[1:] == state[:-1]))
+    dropped = {"records that repeat another": int(np.count_nonzero(~keep))}
+    if ties in ("first", "last"):
+        alone = np.ones(state.size, dtype=bool)
+        if ties == "first":
+            alone[1:] &= ~tied
+        else:
+            alone[:-1] &= ~tied
+        repeated = ~keep
+        keep = alone
+        why = f"records at the time of another, of which the {ties} is kept"
+        dropped = {why: int(np.count_nonzero(~keep & ~repeated)), "records that repeat another": 0}
+        dropped["records that repeat another"] = int(np.count_nonzero(~keep)) - dropped[why]
+    return keep, tuple((why, count) for why, count in dropped.items() if count)
+
+
+def as_text(column: Any, name: str) -> Any:
+    """A column of names or whole numbers as text."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if not (pa.types.is_integer(column.type) or _is_text(column.type)):
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.string())
+    if not (pa.types.is_integer(column.type) or is_text(column.type)):
         raise SpecError(f'the column "{name}" holds {column.type} values. Give names or whole numbers.')
-    text = column.cast(pa.string())
-    _require_none(_blank(text), name, place)
-    return text
+    return column.cast(pa.string())
 
 
-def _blank(text: Any) -> Ints:
-    """Where a column of text has none."""
-    from pyarrow import compute
-
-    return np.flatnonzero(compute.equal(text.fill_null(""), "").to_numpy(zero_copy_only=False))
-
-
-def _is_text(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _require_none(missing: Ints, name: str, place: Place) -> None:
-    if missing.size:
-        raise SpecError(
-            f"{place(int(missing[0]))} has no {name} ({missing.size} such records in all). A record needs an entity, a "
-            "time and a state: fill it in, or leave the record out."
-        )
-
-
-def _numbered(text: Any) -> tuple[tuple[str, ...], Ints]:
+def numbered(text: Any) -> tuple[tuple[str, ...], Ints]:
     """The names in a column, whole numbers by size and others by the alphabet, and the number of each entry."""
     encoded = text.dictionary_encode()
     names = encoded.dictionary.to_pylist()
@@ -198,61 +218,8 @@ def _is_whole(name: str) -> bool:
     return short and str(int(name)) == name
 
 
-def _times(column: Any, place: Place) -> tuple[npt.NDArray[Any], int]:
-    """Times as numbers, and how many of them make a second (1 where they have no unit)."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if _is_text(column.type):
-        _require_none(_blank(column), "time", place)
-        column = _parsed(column, place)
-    kind, ticks = column.type, 1
-    if pa.types.is_date(kind):
-        column = column.cast(pa.timestamp("s"))
-    elif pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
-        ticks = TICKS[kind.unit]
-    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise SpecError(f'the column "time" holds {kind} values. Give numbers or times.')
-    missing = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-    _require_none(np.flatnonzero(missing), "time", place)
-    if pa.types.is_temporal(column.type):
-        column = column.cast(pa.int32()) if column.type.bit_width == 32 else column.cast(pa.int64())
-    values = np.asarray(column.to_numpy(zero_copy_only=False))
-    values = values.astype({"i": np.int64, "u": np.uint64}.get(values.dtype.kind, np.float64))
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        at = int(np.argmin(np.isfinite(values)))
-        raise SpecError(f"{place(at)}: the time is {values[at]}. Give a finite number.")
-    return values, ticks
-
-
-def _parsed(text: Any, place: Place) -> Any:
-    """Text as whole numbers, as numbers, or as ISO 8601, whichever all of it is."""
-    import pyarrow as pa
-
-    dates = [pa.timestamp(unit, tz) for unit in ("us", "ns") for tz in (None, "UTC")]  # most years fit into us only
-    for kind in (pa.int64(), pa.float64(), *dates):
-        try:
-            return text.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-    for row, cell in enumerate(text.to_pylist()):
-        for kind in (pa.float64(), *dates):
-            try:
-                pa.array([cell]).cast(kind)
-                break
-            except pa.ArrowInvalid:
-                continue
-        else:
-            raise SpecError(
-                f'{place(row)}: the time is "{cell}". Give all times as numbers, or all as ISO 8601 such as '
-                "2012-03-01 08:05:00."
-            )
-    raise SpecError("the times are of several kinds. Give all as numbers, or all as ISO 8601, with zones or without.")
-
-
-def _read_lines(path: Path, gap: float | None) -> Log:
-    _require_no_gap(gap)
+def _read_lines(path: Path, how: How) -> Log:
+    _require_untimed(how)
     sequences = []
     with path.open(encoding="utf-8-sig") as stream:
         for number, line in enumerate(stream, start=1):
@@ -270,11 +237,13 @@ def _has_states(found: Any) -> bool:
     return isinstance(found, dict) and "states" in found
 
 
-def _require_no_gap(gap: float | None) -> None:
-    if gap is not None:
+def _require_untimed(how: How) -> None:
+    if how.gap is not None:
         raise SpecError(
             "sequences of states have no times, so there is no gap (--gap) to look for. Split them yourself."
         )
+    if how.columns or how.time_format is not None:
+        raise SpecError("sequences of states have no columns. Leave out --columns and --time-format.")
 
 
 def _states(sequence: Any, where: str) -> list[str | int]:
@@ -302,5 +271,5 @@ def _of_sequences(sequences: list[list[str | int]]) -> Log:
         text = pa.array(flat if set(map(type, flat)) == {str} else list(map(str, flat)))
     except ValueError as broken:  # half a surrogate pair, or a number of too many digits
         raise SpecError(f"there is a state that cannot be written as text ({broken}). Name it otherwise.") from None
-    states, visits = _numbered(text)
+    states, visits = numbered(text)
     return Log(states, visits, np.concatenate(([0], np.cumsum([len(sequence) for sequence in sequences]))))

@@ -13,7 +13,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
-from lsmdp.sources.files import Format, endings, read_file
+from lsmdp.sources.reading import Format, endings, read_file
 from lsmdp.sources.tables import (
     first_line,
     names_of,

@@ -21,19 +21,36 @@ from lsmdp.arrays import (
     as_weights,
 )
 from lsmdp.errors import ModelError
+from lsmdp.inputs.frames import arrow_table, is_table
 from lsmdp.labels import with_labels
 from lsmdp.model import LMDP
+from lsmdp.sources.headers import Columns
+from lsmdp.sources.makers.positions import node_positions
 from lsmdp.sources.makers.shared import Repairs
+from lsmdp.sources.roles import edges_in_table
 
 
-def from_edges(edges: Any, labels: Sequence[str] | None = None, **repairs: Unpack[Repairs]) -> LMDP:
-    """A model from (from, to) pairs or (from, to, weight) triples, a list of them or an array of 2 or 3 columns.
+def from_edges(
+    edges: Any, labels: Sequence[str] | None = None, *, columns: Columns = None, **repairs: Unpack[Repairs]
+) -> LMDP:
+    """A model from (from, to) pairs or (from, to, weight) triples: a list of them, an array of 2 or 3 columns, or a
+    table.
 
-    Each state moves along its edges in proportion to their weights (1 where none is given; repeated edges add
-    up). Whole numbers are state numbers if they are 0, ..., n - 1 without a gap, and names otherwise; names become
-    labels, in the order in which they appear. With ``labels`` given, names are looked up there and whole numbers
-    are places in it.
+    A table is a DataFrame of pandas or polars, a pyarrow table, or anything else with Arrow's C interface or the
+    interchange protocol. Its columns are found by their names, as in files (headers.py), or named by ``columns``: a
+    text such as "from=a,to=b,weight=n", or a dict.
+
+    Each state moves along its edges in proportion to their weights (1 where none is given; repeated edges add up).
+    Whole numbers are state numbers if they are 0, ..., n - 1 without a gap, and names otherwise; names become labels,
+    in the order in which they appear. With ``labels`` given, names are looked up there and whole numbers are places in
+    it.
     """
+    if is_table(edges) and not isinstance(edges, np.ndarray):
+        sources, targets, weights = edges_in_table(arrow_table(edges, "the table of edges"), columns)
+        matrix, labels = edge_weights(sources, targets, weights, labels)
+        return LMDP.repaired(matrix, labels, normalise=True, **repairs)
+    if columns:
+        raise ModelError(f"columns are those of a table, and the edges are {type(edges).__name__}. Leave them out.")
     matrix, labels = edge_weights(*_edge_columns(edges), labels)
     return LMDP.repaired(matrix, labels, normalise=True, **repairs)
 
@@ -43,7 +60,8 @@ def from_networkx(graph: Any, weight: str | None = "weight", **repairs: Unpack[R
 
     An edge without that attribute counts 1, as in networkx; ``weight=None`` counts every edge 1. Parallel edges add
     up, undirected edges lead both ways, a self-loop is a chance to stay (counted once). Nodes become labels, in the
-    order of the graph; ``positions`` are their attributes ``pos`` or ``x`` and ``y``, if all nodes have them.
+    order of the graph; ``positions`` are their attributes ``pos``, ``x`` and ``y``, or ``Latitude`` and ``Longitude``
+    (positions.py).
     """
     matrix, labels, places = graph_weights(graph, weight)
     if places is not None:
@@ -74,7 +92,7 @@ def graph_weights(graph: Any, weight: str | None = "weight") -> tuple[CSR, list[
         ends = np.concatenate([ends, ends[there_and_back, ::-1]])
         values = np.append(values, values[there_and_back])
     n = len(number)
-    return sparse.coo_array((values, (ends[:, 0], ends[:, 1])), shape=(n, n)).tocsr(), labels, _node_positions(graph)
+    return sparse.coo_array((values, (ends[:, 0], ends[:, 1])), shape=(n, n)).tocsr(), labels, node_positions(graph)[0]
 
 
 def _as_weight(edge: tuple[Any, Any, Any]) -> float:
@@ -83,15 +101,6 @@ def _as_weight(edge: tuple[Any, Any, Any]) -> float:
         return 1.0 if value is None else float(value)
     except (TypeError, ValueError, OverflowError):
         raise ModelError(f'the edge from "{u}" to "{v}" has the weight {value!r}, not a number. Correct it.') from None
-
-
-def _node_positions(graph: Any) -> Floats | None:
-    places = [data.get("pos", (data.get("x"), data.get("y"))) for _, data in graph.nodes(data=True)]
-    try:
-        points = np.array(places, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-    return points if points.shape == (len(places), 2) and np.isfinite(points).all() else None
 
 
 def from_counts(

@@ -70,6 +70,7 @@ def grid(
         temperature=temperature,
         positions=np.argwhere(is_open),
         name=f"grid:{rows}x{cols}",
+        map_shape=(rows, cols),
     )
 
 

@@ -6,9 +6,12 @@ at random,
     P(y|x) = mean over a of p(y|x, a),
 
 and the controller of a linearly solvable MDP then reweighs the *next states* rather than the actions: it may do
-whatever a mixture of lucky outcomes could do, at the price of KL. An episode that ends begins again: a terminal state
-(one that is entered with the flag ``terminated``) leads to the initial distribution of the environment, so the model
-goes on for ever, and average cost replaces the return.
+whatever a mixture of lucky outcomes could do, at the price of KL. **That includes overriding a slip.** Where an action
+may end in several states, as on the ice of FrozenLake, KL control picks among these outcomes, and no real action can:
+its cost is a lower bound on what an agent with those actions pays, and its policy is not one that such an agent can
+follow. Where every action has one outcome, the two agree in what can be reached. An episode that ends begins again: a
+terminal state (one that is entered with the flag ``terminated``) leads to the initial distribution of the environment,
+so the model goes on for ever, and average cost replaces the return.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from lsmdp.arrays import (
     like,
 )
 from lsmdp.errors import CostError, ModelError
+from lsmdp.inputs.notes import guessed
 from lsmdp.model import LMDP
 from lsmdp.sources.makers.shared import Bools, Repairs
 
@@ -35,11 +39,28 @@ def from_gymnasium(env: Any, **repairs: Unpack[Repairs]) -> LMDP:
 
     States that no episode visits (the cliff, the taxi's impossible states) are dropped with ``largest_class=True``.
     Where states are the cells of a map (FrozenLake, CliffWalking), ``positions`` are its rows and columns.
+
+    KL control may override a slip, which real actions cannot: where actions have several outcomes, it chooses among
+    these, so the least average cost here is at most that of an agent with the actions of the environment, and may be
+    far below. That is said (by the logger ``lsmdp``) when such an environment is read.
     """
     chances, _, _ = _tables(env)
+    if slips := _slips(env):
+        guessed(
+            type(getattr(env, "unwrapped", env)).__name__,
+            f"{slips:,} actions have several outcomes. KL control may override such a slip, which real actions cannot: "
+            "costs found here are lower bounds on theirs",
+        )
     if (places := _cells(env, chances.shape[0])) is not None:
         repairs = {"positions": places, **repairs}
     return LMDP.repaired(chances, **repairs)
+
+
+def _slips(env: Any) -> int:
+    """How many pairs of a state and an action lead to more than one state."""
+    table = getattr(env, "unwrapped", env).P
+    rows = (actions.values() if isinstance(actions, dict) else actions for actions in table.values())
+    return sum(len({int(y) for p, y, *_ in action if p > 0.0}) > 1 for actions in rows for action in actions)
 
 
 def gymnasium_costs(env: Any, lmdp: LMDP) -> CSR:

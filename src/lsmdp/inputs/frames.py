@@ -1,0 +1,44 @@
+"""Tables from other libraries: pandas, polars, pyarrow, DuckDB and whatever comes next, without importing any of them.
+
+A table is known by what it offers, not by its name: Arrow's C interface (``__arrow_c_stream__``) or the interchange
+protocol for dataframes (``__dataframe__``). A mapping from names to columns will do as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lsmdp.errors import SpecError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+INDEX = re.compile("__index_level_[0-9]+__")  # what pandas calls an index without a name
+
+
+def is_table(given: Any) -> bool:
+    """Whether this offers itself as a table, and is no array."""
+    return hasattr(given, "__arrow_c_stream__") or hasattr(given, "__dataframe__")
+
+
+def arrow_table(given: Any, what: str) -> pa.Table:
+    """A table of any library, or a mapping of columns, as a pyarrow table."""
+    import pyarrow as pa
+
+    try:
+        if isinstance(given, pa.Table):
+            table = given
+        elif isinstance(given, Mapping):
+            table = pa.table({str(name): pa.array(values) for name, values in given.items()})
+        elif hasattr(given, "__arrow_c_stream__"):
+            table = pa.RecordBatchReader.from_stream(given).read_all()
+        else:
+            from pyarrow.interchange import from_dataframe
+
+            table = from_dataframe(given)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError, RuntimeError) as broken:
+        reason = str(broken).split("\n")[0].strip(" .") or type(broken).__name__
+        raise SpecError(f"{what} is no table that can be read ({reason}). Give columns of names and numbers.") from None
+    return table.select([place for place, name in enumerate(table.column_names) if not INDEX.fullmatch(name)])
