@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from lsmdp._core import sparse
 from lsmdp._core.factor import LEAST_PIVOT, eliminate
+from lsmdp.answers import moves_table
 from lsmdp.arrays import (
     CSR,
     Floats,
@@ -39,6 +40,9 @@ from lsmdp.arrays import (
 from lsmdp.chain import long_run_law, time_by_paths
 from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 REDUCED_STATES = 20_000  # ordering the elimination of more takes long where it is of no use
 REDUCED_FLOPS = 2e8
@@ -92,10 +96,18 @@ class Policy:
         weights = P.data[entries] * np.exp((values.min() - values) / self.lmdp.temperature)
         return states, weights / weights.sum()  # eq:optQ
 
-    def sample(self, x: int | str, rng: np.random.Generator) -> int:
-        """A next state from x, by its number."""
+    @overload
+    def sample(self, x: int | str, rng: np.random.Generator) -> int: ...
+    @overload
+    def sample(self, x: Ints | list[Any], rng: np.random.Generator) -> Ints: ...
+    def sample(self, x: Any, rng: np.random.Generator) -> int | Ints:
+        """A next state from x, by its number; from each of many states where x is an array or a list of them."""
+        if isinstance(x, np.ndarray | list):
+            now = _all_numbered(self.lmdp, x)
+            drawn = sparse.sample(self.lmdp.P, self.v, now.ravel(), rng.random(now.size), self.lmdp.temperature)
+            return drawn.reshape(now.shape)
         states, probabilities = self.row(x)
-        chosen = int(np.searchsorted(probabilities.cumsum(), rng.random()))
+        chosen = int(np.searchsorted(probabilities.cumsum(), rng.random(), side="right"))
         return int(states[min(chosen, states.size - 1)])
 
     def push(self, p: Any) -> Floats:
@@ -195,8 +207,22 @@ class Policy:
         Q = self.matrix()
         return freeze(like(Q, np.repeat(self.stationary(), np.diff(Q.indptr)) * Q.data))
 
+    def to_frame(self) -> pa.Table:
+        """A row a move: from, to, probability, passive; an Arrow table, with ``.to_pandas()``."""
+        return moves_table(self)
+
     def __repr__(self) -> str:
         return f"Policy({self.lmdp!r}, span of v {np.ptp(self.v):.4g})"
+
+
+def _all_numbered(lmdp: LMDP, which: Any) -> Ints:
+    """The numbers of many states; whole numbers are taken as they are, once they are in range."""
+    numbers = np.asarray(which)
+    if numbers.dtype.kind not in "iu":
+        return np.array([lmdp.numbered(state) for state in numbers.tolist()], dtype=np.int64)
+    for strange in numbers[(numbers < 0) | (numbers >= lmdp.n)][:1]:
+        lmdp.numbered(int(strange))  # which is an error
+    return numbers.astype(np.int64)
 
 
 def _beyond() -> ConvergenceError:

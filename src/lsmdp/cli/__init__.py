@@ -14,10 +14,10 @@ Everything heavy is imported inside the commands, so that ``lsmdp --help`` is qu
 
 import gc
 
-from lsmdp.cli import fit, follow, games, pages, paper, single, sweeps
+from lsmdp.cli import fit, follow, games, pages, paper, simulate, single, sweeps
 from lsmdp.cli.base import app
 
-__all__ = ["app", "fit", "follow", "games", "main", "pages", "paper", "single", "sweeps"]
+__all__ = ["app", "fit", "follow", "games", "main", "pages", "paper", "simulate", "single", "sweeps"]
 
 
 GARBAGE = 300_000  # objects that may be in circles before any are looked for; a start makes 240,000 that are in none

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lsmdp.answers import sums_table
 from lsmdp.arrays import Floats, as_cost, as_distribution
 from lsmdp.costs.sequence import Costs, block_rows
 from lsmdp.errors import SpecError
@@ -301,6 +302,10 @@ class Run:
     def regret(self, *, bracket: bool = False) -> Regret:
         """Against the leader and, if asked for, a bracket of the best stationary policy (summary.py)."""
         return regret(self, bracket=bracket)
+
+    def to_frame(self) -> Any:
+        """What each learner had paid after the rounds 1, 2, 5, 10, ... and the last, as an Arrow table."""
+        return sums_table(self)
 
     @property
     def learners(self) -> dict[str, Tally]:
