@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import threading
 import time
@@ -55,8 +56,11 @@ class Outputs(NamedTuple):
                 raise SpecError(f'"{path}" is named by {before} and by {option}. Give each a file of its own.')
             require_writable(path, endings, option)
 
-    def write(self, solution: Solution, lmdp: LMDP, c: Floats) -> dict[str, Path]:
-        """Write what was asked for, for the model and the cost as the user gave them; where each of them is."""
+    def write(self, solution: Solution, lmdp: LMDP, c: Floats, costs: str = "") -> dict[str, Path]:
+        """Write what was asked for, for the model and the cost as the user gave them; where each of them is.
+
+        ``costs`` says what was charged.
+        """
         from lsmdp.answers import moves_table, states_table, write_answer, write_table
 
         written: dict[str, Path] = {}
@@ -72,7 +76,7 @@ class Outputs(NamedTuple):
         if self.report is not None:
             from lsmdp.report.answer import write_answer_page
 
-            write_answer_page(solution, self.report, lmdp, c)
+            write_answer_page(solution, self.report, lmdp, c, costs=costs, command=shlex.join(["lsmdp", *sys.argv[1:]]))
             written["page"] = self.report
         return written
 

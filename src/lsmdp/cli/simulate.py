@@ -29,9 +29,7 @@ from lsmdp.files import require_writable
 if TYPE_CHECKING:
     from lsmdp.walkers import Blocks
 
-SOURCE_HELP = (
-    "Whom to watch: a kernel (a file or a name from the list below), an answer of solve (.npz), or a run."
-)
+SOURCE_HELP = "Whom to watch: a kernel (a file or a name from the list below), an answer of solve (.npz), or a run."
 COST_HELP = "The walkers follow the optimal policy for this cost; without one, the kernel itself."
 LEARNER_HELP = "Of a run: whose policies they follow, round by round.  [default: the first]"
 STEPS_HELP = "Of each walker.  [default: 1000; of a run: its rounds, and no more]"

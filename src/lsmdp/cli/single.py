@@ -140,7 +140,8 @@ def solve(
             if failure.solution is not None:
                 _show(failure.solution, as_json, explain=explain)
             raise
-        written = outputs.write(solution, lmdp, c)
+        charges = " and ".join(str(source) for source in (cost, edge_costs) if source is not None)
+        written = outputs.write(solution, lmdp, c, charges)
         _show(solution, as_json, written, explain=explain)
 
 
