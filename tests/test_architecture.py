@@ -27,6 +27,7 @@ ORDER = (
     "_core",
     "chain",
     "answers",
+    "notebooks",
     "edge_costs",
     "model",
     "policy",

@@ -42,6 +42,7 @@ from lsmdp.errors import (
     SpecError,
 )
 from lsmdp.labels import Names, name_state, with_labels
+from lsmdp.notebooks import model_html
 
 if TYPE_CHECKING:
     from lsmdp._core.factor import Plan
@@ -383,6 +384,9 @@ class LMDP:
             origin_n=self.origin_n,
             rounding=self.rounding + rounding,
         )
+
+    def _repr_html_(self) -> str:
+        return model_html(self)
 
     def __repr__(self) -> str:
         title = f"{self.name}: " if self.name else ""

@@ -40,6 +40,7 @@ from lsmdp.arrays import (
 from lsmdp.chain import long_run_law, time_by_paths
 from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP
+from lsmdp.notebooks import policy_html
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -210,6 +211,9 @@ class Policy:
     def to_frame(self) -> pa.Table:
         """A row a move: from, to, probability, passive; an Arrow table, with ``.to_pandas()``."""
         return moves_table(self)
+
+    def _repr_html_(self) -> str:
+        return policy_html(self)
 
     def __repr__(self) -> str:
         return f"Policy({self.lmdp!r}, span of v {np.ptp(self.v):.4g})"

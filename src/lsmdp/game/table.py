@@ -50,6 +50,7 @@ from lsmdp.game.player import (
 from lsmdp.labels import in_rounds
 from lsmdp.learners import LearnerLike, players
 from lsmdp.model import LMDP
+from lsmdp.notebooks import drawn, run_html
 from lsmdp.regret import CostRange, Regret, regret
 
 MARKED_STATES = 100_000  # beyond this, the mean costs along the way are not kept
@@ -282,7 +283,7 @@ def _tally(row: Floats) -> Tally:
     return Tally(**values)._replace(solves=int(values["solves"]), steps=int(values["steps"]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A game that was played: who, against what, and the books at its end."""
 
@@ -306,6 +307,17 @@ class Run:
     def to_frame(self) -> Any:
         """What each learner had paid after the rounds 1, 2, 5, 10, ... and the last, as an Arrow table."""
         return sums_table(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what each learner paid a round, on average up to each round that the game keeps, and return the axes."""
+        return drawn("sums", self, ax)
+
+    def _repr_html_(self) -> str:
+        return run_html(self)
+
+    def __repr__(self) -> str:
+        paid = ", ".join(f"{name} {tally.loss:.6g}" for name, tally in self.learners.items())
+        return f"Run({self.rounds:,} rounds on {self.lmdp.n:,} states; {paid})"
 
     @property
     def learners(self) -> dict[str, Tally]:

@@ -202,6 +202,8 @@ def _map(facts: Facts) -> dict[str, Any] | None:
     lmdp, n = facts.lmdp, facts.lmdp.n
     grid = lmdp.grid_shape is not None
     places: Floats | None = lmdp.positions
+    if places is not None and n > 1 and not np.ptp(places, axis=0).any():
+        places = None  # all in one place, which is none
     if places is None and n <= LARGEST:
         places = layout(lmdp.P)[:, ::-1]
     if places is None or n > MAP_STATES:
@@ -215,7 +217,7 @@ def _map(facts: Facts) -> dict[str, Any] | None:
     return {
         "kind": "grid" if grid else "graph",
         "title": _busiest(facts),
-        "note": _map_note(grid, lmdp.positions is not None),
+        "note": _map_note(grid, places is lmdp.positions),
         "x": _short(across),
         "y": _short(down),
         "frame": _frame(across, down),
