@@ -26,4 +26,4 @@ GARBAGE = 300_000  # objects that may be in circles before any are looked for; a
 def main() -> None:
     """The entry point of the command ``lsmdp``."""
     gc.set_threshold(GARBAGE)  # to look 300 times while imports go on takes 0.15 s
-    app()
+    app(prog_name="lsmdp")  # also where Python was started with -c or -m: completion goes by this name

@@ -164,7 +164,7 @@ const percent = (share) => {
     const [s, x, y] = near(event);
     tip.style.display = s < 0 ? "none" : "block";
     if (s < 0) return;
-    tip.textContent = [names[s], ...Object.keys(fields).map((key) => `${{ time: "time", change: "change", cost: "cost", value: "value" }[key]}  ${key === "time" || key === "change" ? percent(fields[key][s]) : number(fields[key][s])}`)].join("\n");
+    tip.textContent = [names[s], ...Object.keys(fields).map((key) => `${key}  ${stops[key] ? percent(fields[key][s]) : number(fields[key][s])}`)].join("\n");
     tip.style.left = `${Math.max(0, Math.min(x + 14, width - tip.offsetWidth - 6))}px`; tip.style.top = `${Math.max(0, Math.min(y + 14, height - tip.offsetHeight - 6))}px`;
   });
   canvas.addEventListener("pointerleave", () => { tip.style.display = "none"; });
