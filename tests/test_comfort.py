@@ -72,7 +72,8 @@ def told(seconds: float, *, terminal: bool, patience: float = 0.2) -> tuple[str,
 
     outer, inner = pty.openpty()
     read, write = (outer, inner) if terminal else os.pipe()
-    script = [sys.executable, "-c", SLOW.format(seconds=seconds, patience=patience), "solve", "ring:5", "--cost", "hill", "--json"]
+    program = SLOW.format(seconds=seconds, patience=patience)
+    script = [sys.executable, "-c", program, "solve", "ring:5", "--cost", "hill", "--json"]
     done = subprocess.run(
         script, stdout=subprocess.PIPE, stderr=write, env=os.environ | {"TERM": "xterm"}, text=True, check=False
     )
