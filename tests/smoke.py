@@ -53,6 +53,8 @@ TRIES = (
     Try("solve grid:5x5 --cost hill --explain"),
     Try("solve clusters:2:600:1e-3 --cost random:1 --out solution.npz", writes="solution.npz"),
     Try("solve town.npz --cost cost.csv --edge-costs moves-cost.csv --json"),
+    Try("solve grid:5x5 --cost hill --out answer.csv --policy policy.parquet --json", writes="policy.parquet"),
+    Try("simulate solution.npz --steps 50 --walkers 2 --out log.csv --json", writes="log.csv"),
     Try("follow town.npz --start home --state kept.npz", told='{"cost": [0.5, 0.0, 1.0]}\n', writes="kept.npz"),
     Try("play ring:12 --costs iid --rounds 60 --learner ftl --learner window:9 --sample 3 --bracket --out runs/ring"),
     Try("play ring:12 --costs costs.parquet --json --out runs/file", writes="runs/file/rounds.parquet"),

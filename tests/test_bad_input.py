@@ -205,8 +205,8 @@ class TestOutputPlaces:
         assert "is a folder. Name a file with --out" in self.refused(run, tmp_path / "s.npz", monkeypatch)
 
     def test_another_ending(self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        message = self.refused(run, tmp_path / "s.csv", monkeypatch)
-        assert "does not end in .npz" in message
+        message = self.refused(run, tmp_path / "s.txt", monkeypatch)
+        assert "does not end in .npz, .csv or .parquet" in message
         assert "s.npz" in message
         assert list(tmp_path.iterdir()) == []
 

@@ -230,7 +230,7 @@ class TestSolve:
         lmdp = makers.grid(4, 5)
         c = lsmdp.read_cost("hill", lmdp)
         with np.load(out, allow_pickle=False) as arrays:
-            assert set(arrays.files) == {"v", "mu", "Q_data", "Q_indices", "Q_indptr"}
+            assert set(arrays.files) == {"v", "mu", "Q_data", "Q_indices", "Q_indptr", "cost", "origin"}
             v, mu = arrays["v"], arrays["mu"]
             Q = sparse.csr_array((arrays["Q_data"], arrays["Q_indices"], arrays["Q_indptr"]), shape=(20, 20)).toarray()
         P = lmdp.P.toarray()

@@ -20,7 +20,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -59,13 +59,18 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
     _sync(path.parent)
 
 
-def require_writable(out: Path) -> None:
-    """Raise before the work is done, rather than after, where its result could not be kept."""
-    if out.suffix != ".npz":
-        raise SpecError(f'"{out}" does not end in .npz, the only format of --out. Write for example {out.stem}.npz.')
+def require_writable(out: Path, endings: Sequence[str] = (".npz",), option: str = "--out") -> None:
+    """Raise before the work is done, rather than after, where its result could not be kept.
+
+    ``endings`` are those of the files that can be written, and ``option`` is where the user named this one.
+    """
+    if out.suffix.lower() not in endings:
+        known = endings[0] if len(endings) == 1 else f"{', '.join(endings[:-1])} or {endings[-1]}"
+        only = f"the only format of {option}" if len(endings) == 1 else f"the formats of {option}"
+        raise SpecError(f'"{out}" does not end in {known}, {only}. Write for example {out.stem}{endings[0]}.')
     if out.is_dir():
-        raise SpecError(f'"{out}" is a folder. Name a file with --out.')
-    with explained(out):
+        raise SpecError(f'"{out}" is a folder. Name a file with {option}.')
+    with explained(out, option):
         _occupant(out)
         draft, stream = _draft(out.parent, None)
         stream.close()
@@ -74,13 +79,13 @@ def require_writable(out: Path) -> None:
 
 
 @contextmanager
-def explained(out: Path) -> Iterator[None]:
-    """Says of a place that was chosen with --out that it cannot be written, and why."""
+def explained(out: Path, option: str = "--out") -> Iterator[None]:
+    """Says of a place that was chosen with an option that it cannot be written, and why."""
     try:
         yield
     except OSError as refused:
         reason = refused.strerror or refused
-        raise SpecError(f'"{out}" cannot be written: {reason}. Choose another place with --out.') from None
+        raise SpecError(f'"{out}" cannot be written: {reason}. Choose another place with {option}.') from None
 
 
 def own_folder(path: Path) -> None:

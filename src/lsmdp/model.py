@@ -43,6 +43,7 @@ from lsmdp.errors import (
     SpecError,
 )
 from lsmdp.labels import Names, cell_in, name_state, with_labels
+from lsmdp.notebooks import model_html
 
 if TYPE_CHECKING:
     from lsmdp._core.factor import Plan
@@ -375,6 +376,9 @@ class LMDP:
             rounding=self.rounding + rounding,
             map_shape=self.map_shape,
         )
+
+    def _repr_html_(self) -> str:
+        return model_html(self)
 
     def __repr__(self) -> str:
         title = f"{self.name}: " if self.name else ""

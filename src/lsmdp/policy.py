@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from lsmdp._core.factor import LEAST_PIVOT, eliminate
 from lsmdp._core.sparse import NORMAL, Flow
+from lsmdp.answers import moves_table
 from lsmdp.arrays import (
     CSR,
     Floats,
@@ -40,6 +41,10 @@ from lsmdp.arrays import (
 from lsmdp.chain import long_run_law, time_by_paths
 from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP, STATES_TO_ORDER
+from lsmdp.notebooks import policy_html
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # Operations up to which a stationary law is found by elimination, in a few tenths of a second.
 FLOPS_OF_A_LAW = 2e8
@@ -110,10 +115,18 @@ class Policy:
         weights = P.data[entries] * np.exp((values.min() - values) / self.lmdp.temperature)
         return states, weights / weights.sum()  # eq:optQ
 
-    def sample(self, x: int | str, rng: np.random.Generator) -> int:
-        """A next state from x, by its number."""
+    @overload
+    def sample(self, x: int | str, rng: np.random.Generator) -> int: ...
+    @overload
+    def sample(self, x: Ints | list[Any], rng: np.random.Generator) -> Ints: ...
+    def sample(self, x: Any, rng: np.random.Generator) -> int | Ints:
+        """A next state from x, by its number; from each of many states where x is an array or a list of them."""
+        if isinstance(x, np.ndarray | list):
+            now = _all_numbered(self.lmdp, x)
+            drawn = self.lmdp.moves.sample(self.v, now.ravel(), rng.random(now.size))
+            return drawn.reshape(now.shape)
         states, probabilities = self.row(x)
-        chosen = int(np.searchsorted(probabilities.cumsum(), rng.random()))
+        chosen = int(np.searchsorted(probabilities.cumsum(), rng.random(), side="right"))
         return int(states[min(chosen, states.size - 1)])
 
     def push(self, p: Any) -> Floats:
@@ -210,8 +223,25 @@ class Policy:
         Q = self.matrix()
         return freeze(like(Q, np.repeat(self.stationary(), np.diff(Q.indptr)) * Q.data))
 
+    def to_frame(self) -> pa.Table:
+        """A row a move: from, to, probability, passive; an Arrow table, with ``.to_pandas()``."""
+        return moves_table(self)
+
+    def _repr_html_(self) -> str:
+        return policy_html(self)
+
     def __repr__(self) -> str:
         return f"Policy({self.lmdp!r}, span of v {np.ptp(self.v):.4g})"
+
+
+def _all_numbered(lmdp: LMDP, which: Any) -> Ints:
+    """The numbers of many states; whole numbers are taken as they are, once they are in range."""
+    numbers = np.asarray(which)
+    if numbers.dtype.kind not in "iu":
+        return np.array([lmdp.numbered(state) for state in numbers.tolist()], dtype=np.int64)
+    for strange in numbers[(numbers < 0) | (numbers >= lmdp.n)][:1]:
+        lmdp.numbered(int(strange))  # which is an error
+    return numbers.astype(np.int64)
 
 
 def _beyond() -> ConvergenceError:

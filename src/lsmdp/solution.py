@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lsmdp.answers import states_table
 from lsmdp.arrays import CSR, Floats
 from lsmdp.model import LMDP
+from lsmdp.notebooks import drawn, solution_html
 from lsmdp.policy import Policy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,6 +82,18 @@ class Solution:
             "seconds": self.seconds,
             "status": self.status,
         }
+
+    def to_frame(self) -> pa.Table:
+        """A row a state: state, cost, value, share of the time; an Arrow table, with ``.to_pandas()``."""
+        return states_table(self)
+
+    def plot(self, show: str = "value", ax: Axes | None = None) -> Axes:
+        """Draw "value", "cost" or "time" (the share of it in the long run) on the map, with arrows of the policy."""
+        axes: Axes = drawn("answer", self, show, ax)
+        return axes
+
+    def _repr_html_(self) -> str:
+        return solution_html(self)
 
     def __str__(self) -> str:
         lo, hi = self.bounds

@@ -14,10 +14,10 @@ Everything heavy is imported inside the commands, so that ``lsmdp --help`` is qu
 
 import gc
 
-from lsmdp.cli import compile, fit, follow, games, pages, paper, single, sweeps
+from lsmdp.cli import compile, fit, follow, games, pages, paper, simulate, single, sweeps
 from lsmdp.cli.base import app
 
-__all__ = ["app", "compile", "fit", "follow", "games", "main", "pages", "paper", "single", "sweeps"]
+__all__ = ["app", "compile", "fit", "follow", "games", "main", "pages", "paper", "simulate", "single", "sweeps"]
 
 
 GARBAGE = 300_000  # objects that may be in circles before any are looked for; a start makes 240,000 that are in none
@@ -26,4 +26,4 @@ GARBAGE = 300_000  # objects that may be in circles before any are looked for; a
 def main() -> None:
     """The entry point of the command ``lsmdp``."""
     gc.set_threshold(GARBAGE)  # to look 300 times while imports go on takes 0.15 s
-    app()
+    app(prog_name="lsmdp")  # also where Python was started with -c or -m: completion goes by this name

@@ -62,7 +62,6 @@ app = typer.Typer(
     help="Linearly solvable MDPs, solved with a certificate.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

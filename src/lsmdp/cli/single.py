@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,13 +28,13 @@ from lsmdp.cli.base import (
     complaints,
     print_json,
 )
+from lsmdp.cli.outputs import HOLDS, Out, Outputs, PolicyFile, Report, while_solving
 from lsmdp.errors import (
     ConvergenceError,
     LsmdpError,
     ModelError,
     SpecError,
 )
-from lsmdp.files import atomic, explained, require_writable
 from lsmdp.sources.names import COSTS, listing
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ COST_NAMES = listing("Costs by name", COSTS)
 Cost = Annotated[str | None, typer.Option("--cost", metavar="COST", help=COST_HELP, show_default=False)]
 Tol = Annotated[float, typer.Option("--tol", help="The width of the certificate to reach.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Say what the solver measured, chose and did.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Write v, mu and the policy to this .npz file.")]
 
 
 @app.command(epilog=KERNELS)
@@ -117,6 +117,8 @@ def solve(
     tol: Tol = 1e-10,
     temperature: Temperature = 1.0,
     out: Out = None,
+    policy: PolicyFile = None,
+    report: Report = None,
     explain: Explain = False,
     columns: Columns = None,
     weight: Weight = None,
@@ -133,8 +135,8 @@ def solve(
             raise SpecError(
                 "nothing has a cost. Say what states cost with --cost, what moves cost with --edge-costs, or both."
             )
-        if out is not None:
-            require_writable(out)
+        outputs = Outputs(out, policy, report)
+        outputs.require_writable()
         from lsmdp.solvers import solve as solve_model
         from lsmdp.sources import read_cost, read_edge_costs, read_model
 
@@ -150,23 +152,28 @@ def solve(
             undirected=undirected,
         )
         c = read_cost("zero" if cost is None else cost, lmdp, missing=missing)
+        problem, charged = lmdp, c
         if edge_costs is not None:
-            lmdp, extra = lmdp.with_edge_costs(read_edge_costs(edge_costs, lmdp))
-            c = c + extra
+            problem, extra = lmdp.with_edge_costs(read_edge_costs(edge_costs, lmdp))
+            charged = c + extra
         try:
-            solution = solve_model(lmdp, c, tol=tol)
+            with while_solving(problem):
+                solution = solve_model(problem, charged, tol=tol)
         except ConvergenceError as failure:
             if failure.solution is not None:
                 _show(failure.solution, as_json, explain=explain)
             raise
-        if out is not None:
-            _save(out, solution)
-        _show(solution, as_json, out, explain=explain)
+        charges = " and ".join(str(source) for source in (cost, edge_costs) if source is not None)
+        written = outputs.write(solution, lmdp, c, charges)
+        _show(solution, as_json, written, explain=explain)
 
 
-def _show(solution: Solution, as_json: bool, out: Path | None = None, *, explain: bool = False) -> None:
+def _show(
+    solution: Solution, as_json: bool, written: Mapping[str, Path] | None = None, *, explain: bool = False
+) -> None:
+    files = {name: str(path) for name, path in (written or {}).items()}
     if as_json:
-        return print_json(solution.to_dict() | ({"story": list(solution.story)} if explain else {}))
+        return print_json(solution.to_dict() | ({"story": list(solution.story)} if explain else {}) | files)
     from rich.console import Console
 
     from lsmdp.cli.terminal import solution_table
@@ -178,21 +185,5 @@ def _show(solution: Solution, as_json: bool, out: Path | None = None, *, explain
         console.print(pictures(console, solution.lmdp, {"value v": solution.v}))
     if explain:
         console.print(*solution.story, sep="\n", markup=False, soft_wrap=True)
-    if out is not None:
-        console.print(f"v, mu and the policy are in {out}", markup=False, soft_wrap=True)
-
-
-def _save(out: Path, solution: Solution) -> None:
-    """All of the solution or nothing: written beside its place, then moved there."""
-    import numpy as np
-
-    Q = solution.policy.matrix()
-    arrays = {
-        "v": solution.v,
-        "mu": solution.stationary,
-        "Q_data": Q.data,
-        "Q_indices": Q.indices,
-        "Q_indptr": Q.indptr,
-    }
-    with explained(out), atomic(out) as stream:
-        np.savez(stream, **arrays)
+    for name, file in files.items():
+        console.print(f"{HOLDS[name]} {file}", markup=False, soft_wrap=True)

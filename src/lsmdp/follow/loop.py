@@ -40,6 +40,7 @@ from lsmdp.follow.memory import NOWHERE, Kept, Memory
 from lsmdp.learners import (
     CompleteLearner,
     LearnerLike,
+    State,
 )
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from lsmdp.answers import sums_table
 from lsmdp.arrays import Floats, as_cost, as_distribution
 from lsmdp.costs.sequence import Costs, block_rows
 from lsmdp.errors import SpecError
@@ -45,6 +46,7 @@ from lsmdp.labels import in_rounds
 from lsmdp.learners import LearnerLike, completed
 from lsmdp.learners.protocol import within
 from lsmdp.model import LMDP
+from lsmdp.notebooks import drawn, run_html
 from lsmdp.regret import CostRange, Regret, regret
 
 # Beyond this many states, the mean costs of the marked rounds would take more room than the rest of a game.
@@ -192,7 +194,7 @@ class Game:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A game that was played: who, against what, and what is known at its end."""
 
@@ -212,6 +214,21 @@ class Run:
     def regret(self, *, bracket: bool = False) -> Regret:
         """Against the leader and, if asked for, a bracket of the best stationary policy (summary.py)."""
         return regret(self, bracket=bracket)
+
+    def to_frame(self) -> Any:
+        """What each learner had paid after the rounds 1, 2, 5, 10, ... and the last, as an Arrow table."""
+        return sums_table(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what each learner paid a round, on average up to each round that the game keeps, and return the axes."""
+        return drawn("sums", self, ax)
+
+    def _repr_html_(self) -> str:
+        return run_html(self)
+
+    def __repr__(self) -> str:
+        paid = ", ".join(f"{name} {tally.loss:.6g}" for name, tally in self.learners.items())
+        return f"Run({self.rounds:,} rounds on {self.lmdp.n:,} states; {paid})"
 
     @property
     def learners(self) -> dict[str, Tally]:

@@ -30,6 +30,7 @@ from lsmdp.arrays import Floats
 from lsmdp.costs.sequence import Costs as CostSequence
 from lsmdp.errors import SpecError
 from lsmdp.learners import titled
+from lsmdp.notebooks import regret_html
 from lsmdp.regret.bracket import Bracket
 from lsmdp.regret.bracket import bracket as bracket_of
 from lsmdp.regret.comparators import Costs, fixed_cost
@@ -90,7 +91,7 @@ class LearnerRegret:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Regret:
     """The regret of every learner of a run."""
 
@@ -118,6 +119,13 @@ class Regret:
             if one.name == name:
                 return one
         raise KeyError(name)
+
+    def _repr_html_(self) -> str:
+        return regret_html(self)
+
+    def __repr__(self) -> str:
+        against = ", ".join(f"{one.name} {_figure(one.leader).strip()}" for one in self.learners)
+        return f"Regret({self.rounds:,} rounds; against the leader: {against})"
 
     def __str__(self) -> str:
         titles = [titled(one.name, one.clairvoyant) for one in self.learners]

@@ -1,6 +1,6 @@
 """Figures for papers, with matplotlib (the ``report`` extra).
 
-Each function takes a run folder and perhaps an ``ax`` to draw on, and returns the ``ax``:
+Each function takes a run folder, a solution or a run, and perhaps an ``ax`` to draw on, and returns the ``ax``:
 
     fig, axes = plt.subplots(1, 2)
     figures.regret(Folder(Path("runs/patrol")), axes[0])
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.files import (
     atomic,
@@ -24,11 +25,14 @@ from lsmdp.files import (
     explained,
     own_folder,
 )
+from lsmdp.game import Run
 from lsmdp.learners.names import titled
-from lsmdp.pictures import palette, raster
+from lsmdp.report.drawing import can_draw, draw_map
 from lsmdp.report.pages.words import counted
 from lsmdp.report.story import Rounds
 from lsmdp.runs import Folder, load
+from lsmdp.solution import Solution
+from lsmdp.solvers import solve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,24 +87,46 @@ def effort(folder: Folder, ax: Axes | None = None) -> Axes:
 
 
 def place(folder: Folder, ax: Axes | None = None, *, learner: str | None = None, trust: bool = False) -> Axes:
-    """Where a learner is after the last round, on a grid."""
-    from matplotlib.colors import ListedColormap
-
+    """Where a learner is after the last round, on a grid or a network."""
     run = load(folder.path, trust=trust)
-    if run.lmdp.grid_shape is None:
-        raise SpecError(f'"{folder.path}" is no run on a grid, so there is no map to draw.')
     names = [player.learner.name for player in run.game.players]
     chosen = names[0] if learner is None else learner
     if chosen not in names:
         raise SpecError(f'"{chosen}" did not play in this run. Learners: {", ".join(names)}.')
     law = run.game.players[names.index(chosen)].law
-    ax = _axes(ax)
-    colours = ListedColormap([(r / 255, g / 255, b / 255) for r, g, b in palette()]).with_extremes(bad="0.8")
-    image = ax.imshow(np.sqrt(raster(run.lmdp, law)), cmap=colours, interpolation="nearest")
+    ax = draw_map(run.lmdp, np.sqrt(law), _axes(ax), "square root of the chance")
     ax.set_title(f"{chosen} after {counted(run.rounds, 'round')}")
-    ax.set_axis_off()
-    ax.figure.colorbar(image, ax=ax, label="square root of the chance", shrink=0.8)
     return ax
+
+
+def answer(solution: Solution, show: str = "value", ax: Axes | None = None) -> Axes:
+    """One solve: the value, the cost or the share of time of each state on the map, and what steering does there."""
+    fields: dict[str, Callable[[], Floats]] = {
+        "value": lambda: solution.v,
+        "cost": lambda: solution.c,
+        "time": lambda: np.sqrt(solution.stationary),
+    }
+    if show not in fields:
+        raise SpecError(f'there is no picture of "{show}". Pictures: {", ".join(fields)}.')
+    title = "square root of the share of time" if show == "time" else show
+    ax = draw_map(solution.lmdp, fields[show](), _axes(ax), title, solution.policy)
+    ax.set_title(f"average cost {solution.average_cost:.6g}")
+    return ax
+
+
+def sums(run: Run, ax: Axes | None = None) -> Axes:
+    """What each learner paid a round, on average up to then, and the average cost of the best policy for the mean."""
+    ax, table = _axes(ax), run.to_frame().to_pydict()
+    for name, colour in zip(run.learners, _colours(), strict=False):
+        mine = [k for k, learner in enumerate(table["learner"]) if learner == name]
+        t, loss = np.array([table["round"][k] for k in mine]), np.array([table["loss"][k] for k in mine])
+        ax.plot(t, loss / t, color=colour, label=name, marker="o", markersize=3)
+    leader = solve(run.lmdp, run.game.seen.mean, throw=False).average_cost
+    ax.axhline(leader, color="0.5", linestyle="--", linewidth=1, label="best policy for the mean")
+    ax.set_xscale("log")
+    ax.set_xlabel("round $t$")
+    ax.set_ylabel("mean loss up to $t$")
+    return _finished(ax)
 
 
 ALL: dict[str, Callable[..., Any]] = {"regret": regret, "paid": paid, "effort": effort, "place": place}
@@ -116,7 +142,7 @@ def write_figures(path: Path, form: str = "pdf", out: Path | None = None, *, tru
     folder = Folder(path)
     folder.require_finished()
     pyplot = _pyplot()
-    has_map = load(path, trust=trust).lmdp.grid_shape is not None
+    has_map = can_draw(load(path, trust=trust).lmdp)
     target = path / "figures" if out is None else out
     with explained(target):
         if out is None:
@@ -138,7 +164,7 @@ def write_figures(path: Path, form: str = "pdf", out: Path | None = None, *, tru
 
 
 def _axes(ax: Axes | None) -> Axes:
-    return _pyplot().subplots(figsize=WIDE)[1] if ax is None else ax
+    return _pyplot().subplots(figsize=WIDE, layout="constrained")[1] if ax is None else ax
 
 
 def _pyplot() -> Any:

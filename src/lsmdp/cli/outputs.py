@@ -1,0 +1,110 @@
+"""Where the answer of ``solve`` goes besides the terminal, and what is shown while it is awaited."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from lsmdp.errors import SpecError
+from lsmdp.files import require_writable
+
+if TYPE_CHECKING:
+    from lsmdp.arrays import Floats
+    from lsmdp.model import LMDP
+    from lsmdp.solvers import Solution
+
+ANSWERS = (".npz", ".csv", ".parquet")
+POLICIES = (".csv", ".parquet")
+PAGES = (".html",)
+PATIENCE = 2.0  # seconds that a solve may take before anything is said of it
+REFRESH = 0.25  # seconds between two looks at the clock
+
+OUT_HELP = "Write the answer to a file: a row a state (.csv, .parquet), or all of it as arrays (.npz)."
+POLICY_HELP = "Write the policy to a file, a row a move: from, to, probability, passive (.csv, .parquet)."
+REPORT_HELP = "Write a page about the answer to this .html file."
+
+Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help=OUT_HELP)]
+PolicyFile = Annotated[Path | None, typer.Option("--policy", metavar="FILE", help=POLICY_HELP)]
+Report = Annotated[Path | None, typer.Option("--report", metavar="FILE", help=REPORT_HELP)]
+
+HOLDS: Mapping[str, str] = {"out": "The answer is in", "policy": "The policy is in", "page": "The page is in"}
+
+
+class Outputs(NamedTuple):
+    """The files that were asked for; what was asked for twice or cannot be written is refused before the work."""
+
+    out: Path | None
+    policy: Path | None
+    report: Path | None
+
+    def require_writable(self) -> None:
+        """Raise where one of the files could not be kept."""
+        asked = ((self.out, ANSWERS, "--out"), (self.policy, POLICIES, "--policy"), (self.report, PAGES, "--report"))
+        places: dict[Path, str] = {}
+        for path, endings, option in asked:
+            if path is None:
+                continue
+            if (before := places.setdefault(path.absolute(), option)) != option:
+                raise SpecError(f'"{path}" is named by {before} and by {option}. Give each a file of its own.')
+            require_writable(path, endings, option)
+
+    def write(self, solution: Solution, lmdp: LMDP, c: Floats, costs: str = "") -> dict[str, Path]:
+        """Write what was asked for, for the model and the cost as the user gave them; where each of them is.
+
+        ``costs`` says what was charged.
+        """
+        from lsmdp.answers import moves_table, states_table, write_answer, write_table
+
+        written: dict[str, Path] = {}
+        if self.out is not None:
+            if self.out.suffix.lower() == ".npz":
+                write_answer(solution, self.out, c)
+            else:
+                write_table(states_table(solution, c), self.out)
+            written["out"] = self.out
+        if self.policy is not None:
+            write_table(moves_table(solution.policy, lmdp.P), self.policy, "--policy")
+            written["policy"] = self.policy
+        if self.report is not None:
+            from lsmdp.report.answer import write_answer_page
+
+            write_answer_page(solution, self.report, lmdp, c, costs=costs, command=shlex.join(["lsmdp", *sys.argv[1:]]))
+            written["page"] = self.report
+        return written
+
+
+@contextmanager
+def while_solving(lmdp: LMDP) -> Iterator[None]:
+    """After two seconds, a line on the terminal that says how long it has been; nothing where there is none.
+
+    It is written by a thread, which loops that hold Python's lock keep waiting: the seconds may jump.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    console, began, done = Console(stderr=True, highlight=False), time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        if done.wait(PATIENCE):
+            return
+        with console.status("") as status:
+            while not done.wait(REFRESH):
+                status.update(f"solving {lmdp.n:,} states, {lmdp.nnz:,} moves: {time.monotonic() - began:,.0f} s")
+
+    teller: Any = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
