@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import CSR, Floats
+from lsmdp.bounds import policy_bounds
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
@@ -41,6 +42,14 @@ class Solution:
     def gap(self) -> float:
         """Width of the bounds: how far the average cost and the policy can be from optimal."""
         return self.bounds[1] - self.bounds[0]
+
+    @cached_property
+    def policy_bounds(self) -> tuple[float, float]:
+        """The same bounds, narrower where P is reversible: [min r, mu.r] still holds the optimum and the policy.
+
+        mu is the long-run law of the policy and r the residual of v; bounds.py derives it with its rounding.
+        """
+        return policy_bounds(self.lmdp, self.c, self.v)
 
     @property
     def value_span(self) -> float:

@@ -141,7 +141,7 @@ def solve(
         _show(solution, as_json, out, explain=explain)
 
 
-def _show(solution: Solution, as_json: bool, out: Path | None = None, *, explain: bool = False) -> None:
+def _show(solution: Any, as_json: bool, out: Path | None = None, *, explain: bool = False) -> None:
     if as_json:
         return print_json(solution.to_dict() | ({"story": list(solution.story)} if explain else {}))
     from rich.console import Console

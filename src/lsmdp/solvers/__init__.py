@@ -20,6 +20,7 @@ from lsmdp.solvers.auto import Auto
 from lsmdp.solvers.certified import solve
 from lsmdp.solvers.dense import Dense
 from lsmdp.solvers.direct import Direct
+from lsmdp.solvers.ends import compose
 from lsmdp.solvers.krylov import Krylov
 from lsmdp.solvers.power import Power
 from lsmdp.solvers.problem import Attempt, Method, Problem
@@ -44,6 +45,7 @@ __all__ = [
     "Problem",
     "Rounds",
     "Solution",
+    "compose",
     "follow",
     "follow_all",
     "solve",
