@@ -31,7 +31,7 @@ ORDER = (
     "ends",
     "first_exit",
     "policy",
-    "bounds",
+    "certificates",
     "values",
     "solution",
     "solvers",

@@ -57,7 +57,7 @@ if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
         Horizon as Horizon,
         Periodic as Periodic,
     )
-    from lsmdp.bounds import bounds as bounds
+    from lsmdp.certificates import bounds as bounds
     from lsmdp.values import Values as Values, Schedule as Schedule, Cycle as Cycle
     from lsmdp.policy import Policy as Policy
     from lsmdp.game import play as play, rounds as rounds

@@ -10,7 +10,7 @@ In each step the controller pays the cost c of its state and T KL(Q||P) for its 
 
 With B v = c - T log P e^{-v/T}, one step of dynamic programming, these are the equations v + lambda = B v; v = B v
 with v given at the goals; v = c - T log P e^{-a v/T}; V_t = B_t V_{t+1}; and v_k + lambda = B_k v_{k+1 mod D}. One
-identity certifies all of them (bounds.py). The objects here are small and frozen, and they check what they are
+identity certifies all of them (certificates.py). The objects here are small and frozen, and they check what they are
 given: whatever can be judged without a model when they are made, the rest when they meet one.
 """
 
@@ -28,6 +28,8 @@ from lsmdp.arrays import Floats, Ints, as_cost, as_terminal, read_only
 from lsmdp.errors import CostError, LsmdpError, SpecError
 from lsmdp.labels import in_rounds
 from lsmdp.model import LMDP
+
+LARGEST = 1e300  # of costs, temperatures and their ratio: v adds up many of them
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,15 @@ class CostTable:
         for t, row in enumerate(rows):
             out[t] = _cost_of_round(self.lmdp, row, first + t + 1)
         return out
+
+
+def require_range(size: float, T: float) -> None:
+    """Raise where costs of this size at this temperature leave floats no room to add them up."""
+    if max(size, T, size / T) > LARGEST:
+        raise CostError(
+            f"the costs reach {size:.3g} at the temperature {T:.3g}. Neither of them nor their ratio may exceed "
+            f"{LARGEST:.0e}, since v adds up many of them. Use other units."
+        )
 
 
 def _stacked(lmdp: LMDP, costs: Any) -> Floats:

@@ -9,10 +9,10 @@ goes there drops out of the sum, and the rows of what is left need not sum to 1.
 
 **Paths.** Where c >= 0 on N, two runs of Dijkstra's algorithm enclose the optimum V before anything is solved. Let d be
 the least cost of a path to a goal, where leaving x costs c(x). Then (Bd)(x) >= c(x) + min_y d(y) = d(x), a sum of
-chances being at most 1; so d <= V (bounds.py). Let D be the same with c(x) - T log P(x,y) for the move from x to y.
-Then (BD)(x) <= c(x) - T log P(x,y) + D(y) for each y, so BD <= D, and V <= D. Both tend to the length of the shortest
-path as T goes to 0. A computed path adds up at most n terms, of size S = max|g| + max D together: 2 n u S is taken off
-d and added to D.
+chances being at most 1; so d <= V (certificates.py). Let D be the same with c(x) - T log P(x,y) for the move from x to
+y. Then (BD)(x) <= c(x) - T log P(x,y) + D(y) for each y, so BD <= D, and V <= D. Both tend to the length of the
+shortest path as T goes to 0. A computed path adds up at most n terms, of size S = max|g| + max D together: 2 n u S is
+taken off d and added to D.
 
 **Linear systems.** With Q = Q_v between states of N, M = I - Q is a matrix of weights and killing rates (factor.py):
 the chain is killed by its moves into A. M d = r is a step of Newton's method, M w = 1 gives the times until the exit.
@@ -38,6 +38,7 @@ from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP
 
 TIME_SWEEPS = 300  # sweeps for the exit times before an elimination is tried: a chain that exits soon needs far fewer
+MANY_MOVES = 2_000_000  # from here on rows are swept as they lie in memory, and Dijkstra's algorithm is left for later
 SWEPT_AT_ONCE = 10  # sweeps between two looks at what they have reached
 
 Spread = Callable[[Floats], Floats]
@@ -73,6 +74,16 @@ class FirstExit:
         mask = np.zeros(self.lmdp.n, dtype=bool)
         mask[self.order] = True
         return read_only(mask)
+
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether what is far apart in memory takes long to come by."""
+        return self.lmdp.nnz >= MANY_MOVES
+
+    @cached_property
+    def as_stored(self) -> Ints:
+        """N in the order of the states."""
+        return np.sort(self.order)
 
     @cached_property
     def lost(self) -> Ints:
@@ -167,10 +178,11 @@ class FirstExit:
         if not np.isfinite(gain).all():
             return None
         w, ones = np.zeros(self.lmdp.n), np.ones(self.lmdp.n)
+        order = self.as_stored if self.is_large else self.order
         for _ in range(TIME_SWEEPS // SWEPT_AT_ONCE):
             for _ in range(SWEPT_AT_ONCE // 2):
-                exits.sweep_linear(exits.moves(Q), gain, ones, w, self.order)
-                exits.sweep_linear(exits.moves(Q), gain, ones, w, self.order[::-1])
+                exits.sweep_linear(exits.moves(Q), gain, ones, w, order)
+                exits.sweep_linear(exits.moves(Q), gain, ones, w, order[::-1])
             if ((w - Q @ w)[self.order] >= 0.5).all():
                 return w
         return None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import CSR, Floats
-from lsmdp.bounds import policy_bounds
+from lsmdp.certificates import policy_bounds
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
@@ -47,7 +47,7 @@ class Solution:
     def policy_bounds(self) -> tuple[float, float]:
         """The same bounds, narrower where P is reversible: [min r, mu.r] still holds the optimum and the policy.
 
-        mu is the long-run law of the policy and r the residual of v; bounds.py derives it with its rounding.
+        mu is the long-run law of the policy and r the residual of v; certificates.py derives it with its rounding.
         """
         return policy_bounds(self.lmdp, self.c, self.v)
 

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import EPS, Floats, Ints, as_distribution
-from lsmdp.bounds import Pair, outward, step_back
+from lsmdp.certificates import Pair, outward, step_back
 from lsmdp.ends import CostTable, Discounted, Goal, Horizon, Periodic
 from lsmdp.errors import SpecError
+from lsmdp.first_exit import FirstExit
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
@@ -27,8 +28,7 @@ class Values:
     """The least cost from each state until the end, between ``lower`` and ``upper``.
 
     lower <= optimum <= cost of ``policy`` <= upper, state by state and rounding included; ``v`` is ``upper``. Of a
-    goal, ``lost`` are the states from which it cannot be reached: they have v = inf; and ``path_bounds`` are the two
-    bounds by shortest paths (first_exit.py), None where a cost is negative. ``status`` is a sentence.
+    goal, ``lost`` are the states from which it cannot be reached: they have v = inf. ``status`` is a sentence.
     """
 
     lmdp: LMDP
@@ -43,12 +43,17 @@ class Values:
     seconds: float
     story: tuple[str, ...] = ()
     lost: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    path_bounds: tuple[Floats, Floats] | None = None
+    exits: FirstExit | None = None  # the equations of a goal
 
     @property
     def v(self) -> Floats:
         """The values that the policy belongs to: it costs at most this."""
         return self.upper
+
+    @property
+    def path_bounds(self) -> tuple[Floats, Floats] | None:
+        """Of a goal, the two bounds by shortest paths (first_exit.py); None where a cost is negative."""
+        return None if self.exits is None else self.exits.paths
 
     @cached_property
     def finite(self) -> Any:
@@ -69,7 +74,7 @@ class Values:
     def policy(self) -> Policy:
         """The policy that costs at most v. Moves to states with v = inf have the chance 0 in floats."""
         if isinstance(self.end, Discounted):
-            return Policy(self.lmdp, self.end.discount * self.upper)
+            return Policy(self.lmdp, self.end.discount * (self.upper - self.upper.min()))
         beyond = float(self.upper[self.finite].max()) + BEYOND * self.lmdp.temperature
         return Policy(self.lmdp, np.where(self.finite, self.upper, beyond))
 

@@ -14,8 +14,8 @@ from lsmdp.arrays import (
     as_value,
     read_only,
 )
-from lsmdp.ends import Average, Discounted, Goal, Horizon, Periodic
-from lsmdp.errors import ConvergenceError, CostError, SpecError
+from lsmdp.ends import Average, Discounted, Goal, Horizon, Periodic, require_range
+from lsmdp.errors import ConvergenceError, SpecError
 from lsmdp.model import LMDP
 from lsmdp.solution import Solution
 from lsmdp.solvers.auto import Auto
@@ -23,7 +23,6 @@ from lsmdp.solvers.ends import solve_end
 from lsmdp.solvers.problem import Method, Problem
 from lsmdp.values import Cycle, Schedule, Values
 
-LARGEST = 1e300  # of costs, temperatures and their ratio
 USEFUL = 10.0  # a start is, if its gap is at most this many times that of v = 0 (and the unit of the control cost)
 MODEST = 100.0  # a start that spans no more than this, in units of the temperature, does no harm whatever it is
 
@@ -102,7 +101,7 @@ def _average(lmdp: LMDP, c: Any, tol: float, solver: Method | None, start: Any, 
     began = time.perf_counter()
     c = as_cost(c, lmdp.names)
     T = lmdp.temperature
-    _require_range(float(np.abs(c).max()), T)
+    require_range(float(np.abs(c).max()), T)
     lmdp.require_irreducible()
     method = Auto() if solver is None else solver
     # a tenth of the tolerance is kept for the change of units
@@ -142,14 +141,6 @@ def _start(start: Solution | Any, problem: Problem) -> Floats:
         return warm
     _, lo, hi = problem.residual(warm)
     return warm if hi - lo <= USEFUL * (1.0 + float(np.ptp(problem.c))) else cold
-
-
-def _require_range(size: float, T: float) -> None:
-    if max(size, T, size / T) > LARGEST:
-        raise CostError(
-            f"the costs reach {size:.3g} at the temperature {T:.3g}. Neither of them nor their ratio may exceed "
-            f"{LARGEST:.0e}, since v adds up many of them. Use other units."
-        )
 
 
 def _status(gap: float, tol: float, rounding: float) -> str:

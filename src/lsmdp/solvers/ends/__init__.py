@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import Floats, as_cost, as_value
-from lsmdp.ends import CostTable, Discounted, End, Goal, Horizon, Periodic
+from lsmdp.ends import CostTable, Discounted, End, Goal, Horizon, Periodic, require_range
 from lsmdp.errors import ConvergenceError, SpecError
 from lsmdp.model import LMDP
 from lsmdp.solution import Solution
@@ -28,11 +28,11 @@ def solve_end(
     found: Values | Schedule | Cycle
     match end:
         case Goal():
-            found = solve_goal(lmdp, as_cost(c, lmdp.names), end, tol, _start(start, lmdp), average)
+            found = solve_goal(lmdp, _cost(lmdp, c), end, tol, _start(start, lmdp), average)
         case Discounted():
             v = _start(start, lmdp)
             usable = v is not None and np.isfinite(v).all()
-            found = solve_discounted(lmdp, as_cost(c, lmdp.names), end, tol, v if usable else None, average)
+            found = solve_discounted(lmdp, _cost(lmdp, c), end, tol, v if usable else None, average)
         case Horizon():
             found = solve_horizon(lmdp, CostTable.of(lmdp, c), end, tol)
         case Periodic():
@@ -46,6 +46,12 @@ def solve_end(
     if throw and not found.certified:
         raise ConvergenceError(f"{end_words(end)}: {found.status}", found)
     return found
+
+
+def _cost(lmdp: LMDP, c: Any) -> Floats:
+    cost = as_cost(c, lmdp.names)
+    require_range(float(np.abs(cost).max()), lmdp.temperature)
+    return cost
 
 
 def _start(start: Any, lmdp: LMDP) -> Floats | None:

@@ -18,12 +18,12 @@ import numpy as np
 from lsmdp._core import exits, sparse
 from lsmdp._core.factor import Elimination, Plan, eliminate
 from lsmdp.arrays import Floats
-from lsmdp.bounds import Discount
+from lsmdp.certificates import Discount
 from lsmdp.ends import Discounted
 from lsmdp.model import LMDP
 from lsmdp.solution import Solution
 from lsmdp.solvers.ends.goal import scale_of, status_of
-from lsmdp.solvers.ends.settle import settle
+from lsmdp.solvers.ends.settle import Trail, settle
 from lsmdp.values import Values
 
 AVERAGE_WIDTH = 1e-3  # of the average solution to start from, in units of the span of the costs
@@ -101,7 +101,7 @@ def solve_discounted(
         story.append(f"The average solution to start from ({found.solver}): {found.average_cost:.6g} a step.")
     else:
         v = killed.centred(np.full(lmdp.n, float(c.mean()) / (1.0 - a)))
-    trail = settle(killed, v)
+    trail = settle(killed, Trail(v))
     pair = problem.pair(trail.v)
     width, scale = float((pair.upper - pair.lower).max()), scale_of(lmdp, c, pair.upper)
     return Values(
@@ -110,7 +110,7 @@ def solve_discounted(
         end=end,
         lower=pair.lower,
         upper=pair.upper,
-        certified=bool(width <= tol * scale),
+        certified=bool(width <= tol * scale < np.inf),
         status=status_of(width, scale, tol),
         solver=" -> ".join(trail.how) or "start",
         iterations=trail.steps,

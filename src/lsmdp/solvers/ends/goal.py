@@ -32,16 +32,17 @@ from scipy.sparse import csgraph
 from lsmdp._core import exits
 from lsmdp._core.factor import Elimination, Plan
 from lsmdp.arrays import EPS, Floats, Ints, like, read_only, row_sums
-from lsmdp.bounds import Pair, exit_pair
+from lsmdp.certificates import exit_pair
 from lsmdp.ends import Goal
 from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.first_exit import FirstExit
 from lsmdp.model import LMDP
 from lsmdp.solution import Solution
-from lsmdp.solvers.ends.settle import settle
+from lsmdp.solvers.ends.settle import Trail, settle
 from lsmdp.values import Values
 
 LINEAR_REACH = 650.0  # e^-650 is far above the smallest float
+ENOUGH = 1e-3  # a residual of this share of the tolerance will do if the exit takes less than some 500 steps
 FIRST_WIDTH, LAST_WIDTH = 1e-4, 1e-13  # of the bounds that decide about negative costs, in units of the costs
 
 Decide = Callable[[LMDP, Floats, float], Solution]
@@ -83,10 +84,13 @@ class Exit:
         """Double sweeps in the order of v; for z = e^{-v/T}, without exponentials, where that does not underflow."""
         P, T, out = self.problem.lmdp.P, self.temperature, v.copy()
         inner = v[self.problem.order]
-        finite = np.isfinite(inner).all()
-        order = self.problem.order[np.argsort(inner, kind="stable")] if finite else self.problem.order
+        finite = bool(np.isfinite(inner).all())
+        if not finite:  # the first sweep from v = inf, away from the goals
+            exits.sweep(P, self.own, out, T, self.problem.order)
+            return out
+        order = self.problem.as_stored if self.problem.is_large else self._ascending(inner)
         ends = out[np.isfinite(out)]
-        if finite and float(np.ptp(ends)) <= LINEAR_REACH * T:
+        if float(np.ptp(ends)) <= LINEAR_REACH * T:
             low = float(ends.min())
             z, gain, nothing = np.exp((low - out) / T), np.exp(-self.own / T), np.zeros(out.size)
             for _ in range(times):
@@ -98,6 +102,9 @@ class Exit:
             exits.sweep(P, self.own, out, T, order)
             exits.sweep(P, self.own, out, T, order[::-1])
         return out
+
+    def _ascending(self, inner: Floats) -> Ints:
+        return np.asarray(self.problem.order[np.argsort(inner, kind="stable")])
 
     def centred(self, v: Floats) -> Floats:
         """v as it is: at the goals it is given."""
@@ -117,7 +124,7 @@ class Exit:
         if problem.paths is None:
             return None
         u = problem.filled(problem.paths[0])
-        reach = float((v - u)[problem.order].max()) / T
+        reach = float((v[problem.order] - u[problem.order]).max()) / T
         if not reach <= LINEAR_REACH:
             return None
         r = problem.residual(u)[0]
@@ -135,11 +142,14 @@ def solve_goal(lmdp: LMDP, c: Floats, end: Goal, tol: float, start: Floats | Non
     began = time.perf_counter()
     problem = FirstExit.of(lmdp, c, end)
     story = [] if problem.nonnegative else [_require_finite(problem, decide)]
-    trail = settle(Exit(problem), _start(problem, start))
-    pair = _pair(problem, trail.v, trail.spread)
-    width = float((pair.upper[problem.order] - pair.lower[problem.order]).max(initial=0.0))
-    scale = scale_of(lmdp, c[problem.order], pair.upper[problem.order])
-    certified = bool(width <= tol * scale)
+    trail = Trail(_start(problem, start))
+    for enough in (ENOUGH * tol * scale_of(lmdp, c[problem.order], np.zeros(1)), 0.0):
+        settle(Exit(problem), trail, enough)
+        pair = exit_pair(problem, trail.v, problem.spread(trail.v) if trail.spread is None else trail.spread)
+        width = float((pair.upper[problem.order] - pair.lower[problem.order]).max(initial=0.0))
+        scale = scale_of(lmdp, c[problem.order], pair.upper[problem.order])
+        if certified := bool(width <= tol * scale < np.inf):
+            break
     return Values(
         lmdp=lmdp,
         c=c,
@@ -153,7 +163,7 @@ def solve_goal(lmdp: LMDP, c: Floats, end: Goal, tol: float, start: Floats | Non
         seconds=time.perf_counter() - began,
         story=(*story, *_reach(problem), *trail.story),
         lost=problem.lost,
-        path_bounds=problem.paths,
+        exits=problem,
     )
 
 
@@ -173,15 +183,10 @@ def status_of(width: float, scale: float, tol: float) -> str:
     )
 
 
-def _pair(problem: FirstExit, v: Floats, spread: Any) -> Pair:
-    """The bounds that v proves, with the factor at hand or with the sweeps of FirstExit.spread."""
-    return exit_pair(problem, v, problem.spread(v) if spread is None else spread)
-
-
 def _start(problem: FirstExit, start: Floats | None) -> Floats:
     """Where to begin: between the bounds by paths where there are any, else from what is given, or from above."""
     above = np.full(problem.lmdp.n, np.inf)
-    if problem.paths is None:
+    if (start is None and problem.is_large) or problem.paths is None:
         usable = start is not None and np.isfinite(start[problem.order]).all()
         return problem.filled(start if usable and start is not None else above)
     low, high = problem.paths

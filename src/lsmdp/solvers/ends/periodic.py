@@ -21,7 +21,7 @@ import numpy as np
 from lsmdp._core import sparse
 from lsmdp._core.factor import pinned
 from lsmdp.arrays import Floats, mean, read_only
-from lsmdp.bounds import Day, day_back
+from lsmdp.certificates import Day, day_back
 from lsmdp.chain import period
 from lsmdp.ends import CostTable, Periodic
 from lsmdp.errors import AssumptionError, ConvergenceError

@@ -91,48 +91,55 @@ class Trail:
         self.story.append(sentence)
 
 
-def settle(problem: Settled, v: Floats) -> Trail:
-    """Solve from v as far as rounding lets us; the certificate is the caller's business."""
-    trail = Trail(v)
-    if _sweeps(problem, trail, FEW_GROUPS):
+def settle(problem: Settled, trail: Trail, enough: float = 0.0) -> Trail:
+    """Solve to a residual of ``enough``, or as far as rounding lets us; the certificate is the caller's business."""
+    if _sweeps(problem, trail, FEW_GROUPS, enough):
         return trail
     if problem.plan.entries is None:
         trail.story.append("An elimination would fill up: sweeps go on.")
-        _sweeps(problem, trail, MOST_GROUPS)
+        _sweeps(problem, trail, MOST_GROUPS, enough)
         return trail
     try:
         _newton(problem, trail)
     except ConvergenceError as stuck:
         trail.story.append(f"The elimination stopped: {stuck}")
-        _sweeps(problem, trail, MOST_GROUPS)
+        _sweeps(problem, trail, MOST_GROUPS, enough)
     return trail
 
 
-def _sweeps(problem: Settled, trail: Trail, most: int) -> bool:
-    """Sweep as long as at most so many groups seem to be needed; whether rounding is all that is left."""
+def _sweeps(problem: Settled, trail: Trail, most: int, enough: float) -> bool:
+    """Sweep as long as at most so many groups seem to be needed; whether that was enough."""
     v, taken, before = trail.v, 0, inf
-    r, e = problem.residual(v)
-    size, floor = problem.size(r), FLOOR * float(e.max())
+    size, floor = _seen(problem, v, enough)
     best = (size, v)
     while not size <= floor and taken < most:
         v = problem.centred(problem.swept(v, GROUP))
         taken += 1
-        r, e = problem.residual(v)
-        before, size, floor = size, problem.size(r), FLOOR * float(e.max())
+        before, (size, floor) = size, _seen(problem, v, enough)
         if size < best[0]:
             best = (size, v)
         rate = size / before if np.isfinite(before) and before > 0.0 else 1.0
-        needed = (
-            log(size / floor) / -log(rate)
-            if 0.0 < rate < 1.0 and size > floor > 0.0
-            else (0.0 if size <= floor else inf)
-        )
+        needed = _needed(size, floor, rate)
         if taken > 1 and taken + needed > most:
             break
     trail.v, trail.steps = best[1], trail.steps + 2 * GROUP * taken
     if taken:
         trail.tell("sweeps", f"{2 * GROUP * taken:,} sweeps, to a residual of {best[0]:.2g}.")
     return best[0] <= floor
+
+
+def _seen(problem: Settled, v: Floats, enough: float) -> tuple[float, float]:
+    """The size of the residual of v, and the size that will do; v = inf is as far away as can be."""
+    r, e = problem.residual(v)
+    size = problem.size(r)
+    return (size, max(enough, FLOOR * float(e.max()))) if np.isfinite(size) else (inf, 0.0)
+
+
+def _needed(size: float, floor: float, rate: float) -> float:
+    """Groups of sweeps to the floor at this rate."""
+    if size <= floor:
+        return 0.0
+    return log(size / floor) / -log(rate) if 0.0 < rate < 1.0 and floor > 0.0 else inf
 
 
 def _newton(problem: Settled, trail: Trail) -> None:

@@ -19,8 +19,10 @@ B(v - h) falls short of v - h by a term of second order in h/T, for which h is r
 then checked row by row, as they are returned, with the rounding of that very pass: r - e >= 0, and r + e <= 0.
 
 *Discounted* by a. Here Bv = c - T log P e^{-av/T} and B(v + k) = Bv + ak, so that h may be a constant: V and J lie in
-v + [min r, max r]/(1 - a). The pair v + (min r - 2e)/(1 - a), v + (max r + 2e)/(1 - a) is checked in the same way. The
-policy is that of the product av as floats hold it, which is off by at most eps max|av|: the rounding e includes that.
+v + [min r, max r]/(1 - a). The pair v + (min r - 2e)/(1 - a), v + (max r + 2e)/(1 - a) is checked in the same way. With
+k = min v, r is computed as c - T log P e^{-a(v - k)/T} - (v - k) - (1 - a)k: v - k is rounded by at most u max(v - k),
+its product with a as much again, so that large values of v, near average/(1 - a), cost no digits. The policy is that of
+a(v - k) as floats hold it, and both roundings are part of e.
 
 *Horizon.* With r_t = B_t v_{t+1} - v_t and v_{H+1} = g, both V_t and J_t lie in v_t + [sum_{s>=t} min r_s, sum_{s>=t}
 max r_s].
@@ -184,19 +186,23 @@ class Discount:
 
     def residual(self, v: Floats) -> tuple[Floats, Floats]:
         """r = Bv - v, and a bound on the rounding of each entry."""
-        later = self.discount * v
+        low = float(v.min())
+        above = v - low
+        later = self.discount * above
         b, error = exits.soft_minima(self.lmdp.P, later, self.lmdp.temperature, self.inside)
         total = self.c + b
-        r = total - v
-        error = error + EPS * (np.abs(total) + np.abs(r) + float(np.abs(later).max())) + self.slack
-        return r, error
+        base, rest = total - above, (1.0 - self.discount) * low
+        r = base - rest
+        sizes = np.abs(total) + np.abs(base) + np.abs(r) + (2.0 * abs(rest) + 2.0 * float(above.max()))
+        return r, error + EPS * sizes + self.slack
 
     def pair(self, v: Floats) -> Pair:
         """v moved down and up by constants, checked."""
         with np.errstate(all="ignore"):
             r, e = self.residual(v)
             rest = (1.0 - self.discount) * (1.0 - EPS)
-            least, most, margin = float((r - 2.0 * e).min()), float((r + 2.0 * e).max()), float(e.max())
+            least, most = float((r - 2.0 * e).min()), float((r + 2.0 * e).max())
+            margin = float(e.max()) + EPS * float(np.abs(v).max())  # v + constant is rounded, too
             for attempt in range(ATTEMPTS):
                 extra = margin * (WIDENING**attempt - 1.0)
                 lower, upper = v + (least - extra) / rest, v + (most + extra) / rest
