@@ -134,6 +134,8 @@ class CostTable:
     def of(cls, lmdp: LMDP, costs: Any) -> CostTable:
         """The costs as they were given, once they have been counted."""
         given = in_rounds(costs, lmdp.names)
+        if hasattr(given, "from_round") and not getattr(given, "replayable", True):
+            given = list(given.from_round(1))
         if hasattr(given, "from_round"):
             known = getattr(given, "T", None)
             count = sum(1 for _ in given.from_round(1)) if known is None else int(known)

@@ -62,13 +62,13 @@ class Values:
 
     @property
     def gap(self) -> float:
-        """The largest distance of the two bounds."""
+        """The largest distance of the two bounds, where v is finite."""
         return float((self.upper[self.finite] - self.lower[self.finite]).max(initial=0.0))
 
     @property
     def value_span(self) -> float:
         """max v - min v over the states where it is finite."""
-        return float(np.ptp(self.upper[self.finite]))
+        return float(np.ptp(self.upper[self.finite])) if self.finite.any() else 0.0
 
     @cached_property
     def policy(self) -> Policy:
@@ -94,11 +94,11 @@ class Values:
             "states": self.lmdp.n,
             "entries": self.lmdp.nnz,
             "end": end_words(self.end),
-            "gap": self.gap,
-            "value_span": self.value_span,
-            "dearest": self.lmdp.names.labels[dearest] if self.lmdp.names.labels is not None else dearest,
-            "dearest_bounds": list(self.bounds_from(dearest)),
-            "mean_bounds": list(self.mean_bounds),
+            "gap": _written(self.gap),
+            "value_span": _written(self.value_span),
+            "dearest": self.lmdp.labels[dearest] if self.lmdp.labels is not None else dearest,
+            "dearest_bounds": [_written(side[dearest]) for side in (self.lower, self.upper)],
+            "mean_bounds": [_written(side) for side in self.mean_bounds],
             "lost": int(self.lost.size),
             "solver": self.solver,
             "iterations": self.iterations,
@@ -113,7 +113,9 @@ class Values:
     @property
     def mean_bounds(self) -> tuple[float, float]:
         """The same from a state drawn uniformly among those with a finite optimum."""
-        return self.bounds_from(self.finite / np.count_nonzero(self.finite))
+        return (
+            self.bounds_from(self.finite / max(1, np.count_nonzero(self.finite))) if self.finite.any() else (0.0, 0.0)
+        )
 
     def __str__(self) -> str:
         low, high = self.mean_bounds
@@ -145,6 +147,7 @@ class Schedule:
     errors: Floats  # what rounding may have done in each round
     tol: float
     seconds: float
+    story: tuple[str, ...] = ()
     _held: dict[int, Floats] = field(default_factory=dict)  # the values of the block that was asked for last
 
     @property
@@ -360,6 +363,11 @@ def end_words(end: Any) -> str:
         case Periodic():
             return "periodic"
     return "average"
+
+
+def _written(number: Any) -> float | None:
+    """A number for JSON, which has no inf."""
+    return float(number) if np.isfinite(number) else None
 
 
 def _require_round(t: Any, last: int) -> None:

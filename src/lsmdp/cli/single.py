@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -22,17 +22,14 @@ from lsmdp.cli.base import (
     complaints,
     print_json,
 )
+from lsmdp.cli.ends import Asked, EndName, Goals, RoundCosts, RoundCount, RoundScale, Terminal
 from lsmdp.errors import (
     ConvergenceError,
     LsmdpError,
     ModelError,
-    SpecError,
 )
 from lsmdp.files import atomic, explained, require_writable
 from lsmdp.sources.names import COSTS, listing
-
-if TYPE_CHECKING:
-    from lsmdp.solvers import Solution
 
 COST_HELP = "A file (.npy, .csv, .parquet) or a name from the list below. With --edge-costs it may be left out: zero."
 COST_NAMES = listing("Costs by name", COSTS)
@@ -42,7 +39,8 @@ EdgeCosts = Annotated[
     Path | None,
     typer.Option("--edge-costs", metavar="FILE", help="Costs of moves too: from, to, cost (.csv, .parquet)."),
 ]
-Tol = Annotated[float, typer.Option("--tol", help="The width of the certificate to reach.")]
+TOL_HELP = "How far apart the bounds may be: 1e-10 for averages; for sums 1e-9, a share of the largest value."
+Tol = Annotated[float | None, typer.Option("--tol", metavar="WIDTH", help=TOL_HELP, show_default=False)]
 Explain = Annotated[bool, typer.Option("--explain", help="Say what the solver measured, chose and did.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Write v, mu and the policy to this .npz file.")]
 
@@ -97,7 +95,13 @@ def solve(
     kernel: Kernel,
     cost: Cost = None,
     edge_costs: EdgeCosts = None,
-    tol: Tol = 1e-10,
+    goal: Goals = None,
+    end: EndName = None,
+    costs: RoundCosts = None,
+    rounds: RoundCount = None,
+    scale: RoundScale = None,
+    terminal: Terminal = None,
+    tol: Tol = None,
     temperature: Temperature = 1.0,
     out: Out = None,
     explain: Explain = False,
@@ -107,12 +111,10 @@ def solve(
     lazy: Lazy = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Find the least average cost and its policy, with proof."""
+    """Find the least cost and its policy, with proof: on average, until a goal, discounted, or round by round."""
     with complaints():
-        if cost is None and edge_costs is None:
-            raise SpecError(
-                "nothing has a cost. Say what states cost with --cost, what moves cost with --edge-costs, or both."
-            )
+        asked = Asked(goal, end, costs, rounds, scale, terminal)
+        asked.check(cost, edge_costs)
         if out is not None:
             require_writable(out)
         from lsmdp.solvers import solve as solve_model
@@ -126,12 +128,16 @@ def solve(
             lazy=lazy,
             temperature=temperature,
         )
-        c = read_cost("zero" if cost is None else cost, lmdp)
+        extra = None
         if edge_costs is not None:
             lmdp, extra = lmdp.with_edge_costs(read_edge_costs(edge_costs, lmdp))
-            c = c + extra
+        if asked.in_rounds:
+            c: Any = asked.read_costs(lmdp, extra)
+        else:
+            c = read_cost("zero" if cost is None else cost, lmdp)
+            c = c if extra is None else c + extra
         try:
-            solution = solve_model(lmdp, c, tol=tol)
+            solution = solve_model(lmdp, c, asked.read_end(lmdp), tol=tol)
         except ConvergenceError as failure:
             if failure.solution is not None:
                 _show(failure.solution, as_json, explain=explain)
@@ -146,30 +152,42 @@ def _show(solution: Any, as_json: bool, out: Path | None = None, *, explain: boo
         return print_json(solution.to_dict() | ({"story": list(solution.story)} if explain else {}))
     from rich.console import Console
 
+    from lsmdp.cli.ends import show
     from lsmdp.cli.terminal import solution_table
     from lsmdp.pictures import pictures
+    from lsmdp.solution import Solution
 
     console = Console(highlight=False)
-    console.print(solution_table(solution))
-    if solution.lmdp.grid_shape is not None:
-        console.print(pictures(console, solution.lmdp, {"value v": solution.v}))
+    if not isinstance(solution, Solution):
+        show(console, solution)
+    else:
+        console.print(solution_table(solution))
+        if solution.lmdp.grid_shape is not None:
+            console.print(pictures(console, solution.lmdp, {"value v": solution.v}))
     if explain:
         console.print(*solution.story, sep="\n", markup=False, soft_wrap=True)
     if out is not None:
-        console.print(f"v, mu and the policy are in {out}", markup=False, soft_wrap=True)
+        what = "v, mu and the policy are" if isinstance(solution, Solution) else "the values are"
+        console.print(f"{what} in {out}", markup=False, soft_wrap=True)
 
 
-def _save(out: Path, solution: Solution) -> None:
+def _save(out: Path, solution: Any) -> None:
     """All of the solution or nothing: written beside its place, then moved there."""
     import numpy as np
 
-    Q = solution.policy.matrix()
-    arrays = {
-        "v": solution.v,
-        "mu": solution.stationary,
-        "Q_data": Q.data,
-        "Q_indices": Q.indices,
-        "Q_indptr": Q.indptr,
-    }
+    from lsmdp.cli import ends
+    from lsmdp.solution import Solution
+
+    if isinstance(solution, Solution):
+        Q = solution.policy.matrix()
+        arrays = {
+            "v": solution.v,
+            "mu": solution.stationary,
+            "Q_data": Q.data,
+            "Q_indices": Q.indices,
+            "Q_indptr": Q.indptr,
+        }
+    else:
+        arrays = ends.arrays(solution)
     with explained(out), atomic(out) as stream:
         np.savez(stream, **arrays)
