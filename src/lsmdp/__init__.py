@@ -49,7 +49,17 @@ if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
         Direct as Direct,
         Dense as Dense,
         Krylov as Krylov,
+        compose as compose,
     )
+    from lsmdp.ends import (
+        Average as Average,
+        Goal as Goal,
+        Discounted as Discounted,
+        Horizon as Horizon,
+        Periodic as Periodic,
+    )
+    from lsmdp.certificates import bounds as bounds
+    from lsmdp.values import Values as Values, Schedule as Schedule, Cycle as Cycle
     from lsmdp.policy import Policy as Policy
     from lsmdp.game import play as play, rounds as rounds
     from lsmdp.walkers import simulate as simulate, Walk as Walk

@@ -16,7 +16,7 @@ whose methods ``to_frame`` call it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -201,6 +201,11 @@ def write_answer(solution: Any, out: Path, cost: Floats | None = None) -> None:
     arrays |= _bounds(solution)
     if lmdp.labels is not None:
         arrays["labels"] = np.array(lmdp.labels)
+    write_arrays(arrays, out)
+
+
+def write_arrays(arrays: Mapping[str, Any], out: Path) -> None:
+    """Write named arrays to an .npz file: all of them or nothing."""
     with explained(out), atomic(out) as stream:
         np.savez(stream, **arrays)
 

@@ -262,6 +262,11 @@ def as_value(v: Any, states: States) -> Floats:
     return read_only(_as_vector(v, states, "the value function"))
 
 
+def as_terminal(g: Any, states: States) -> Floats:
+    """What each state costs as the last one: n finite numbers, by name or in the order of the states."""
+    return read_only(_as_vector(g, states, "the terminal cost"))
+
+
 def as_distribution(p: Any, states: States) -> Floats:
     """A law over states: n non-negative numbers with sum 1 (within 1e-9, then divided by their sum).
 

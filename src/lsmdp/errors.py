@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lsmdp.solution import Solution
+    from lsmdp.values import Cycle, Schedule, Values
 
 
 class LsmdpError(Exception):
@@ -36,6 +37,6 @@ class SpecError(LsmdpError, ValueError):
 class ConvergenceError(LsmdpError, RuntimeError):
     """No certificate of the requested width was found; ``solution`` holds the best one that was."""
 
-    def __init__(self, message: str, solution: Solution | None = None) -> None:
+    def __init__(self, message: str, solution: Solution | Values | Schedule | Cycle | None = None) -> None:
         super().__init__(message)
         self.solution = solution

@@ -10,6 +10,7 @@ import numpy as np
 
 from lsmdp.answers import states_table
 from lsmdp.arrays import CSR, Floats
+from lsmdp.certificates import policy_bounds
 from lsmdp.model import LMDP
 from lsmdp.notebooks import drawn, solution_html
 from lsmdp.policy import Policy
@@ -47,6 +48,14 @@ class Solution:
     def gap(self) -> float:
         """Width of the bounds: how far the average cost and the policy can be from optimal."""
         return self.bounds[1] - self.bounds[0]
+
+    @cached_property
+    def policy_bounds(self) -> tuple[float, float]:
+        """The same bounds, narrower where P is reversible: [min r, mu.r] still holds the optimum and the policy.
+
+        mu is the long-run law of the policy and r the residual of v; certificates.py derives it with its rounding.
+        """
+        return policy_bounds(self.lmdp, self.c, self.v)
 
     @property
     def value_span(self) -> float:

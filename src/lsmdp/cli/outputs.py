@@ -17,9 +17,7 @@ from lsmdp.errors import SpecError
 from lsmdp.files import require_writable
 
 if TYPE_CHECKING:
-    from lsmdp.arrays import Floats
     from lsmdp.model import LMDP
-    from lsmdp.solvers import Solution
 
 ANSWERS = (".npz", ".csv", ".parquet")
 POLICIES = (".csv", ".parquet")
@@ -45,8 +43,15 @@ class Outputs(NamedTuple):
     policy: Path | None
     report: Path | None
 
-    def require_writable(self) -> None:
-        """Raise where one of the files could not be kept."""
+    def require_writable(self, *, average: bool, in_rounds: bool) -> None:
+        """Raise where one of the files could not be kept, or where there is no such thing to keep."""
+        if self.report is not None and not average:
+            raise SpecError("--report is for the long-run average. Use --out and --policy for other ends.")
+        if self.policy is not None and in_rounds:
+            raise SpecError(
+                "there is a policy for each round, and --policy writes one. Keep the values with --out, or take "
+                "policies in Python: plan.policy(t), day.policy(slot)."
+            )
         asked = ((self.out, ANSWERS, "--out"), (self.policy, POLICIES, "--policy"), (self.report, PAGES, "--report"))
         places: dict[Path, str] = {}
         for path, endings, option in asked:
@@ -56,19 +61,16 @@ class Outputs(NamedTuple):
                 raise SpecError(f'"{path}" is named by {before} and by {option}. Give each a file of its own.')
             require_writable(path, endings, option)
 
-    def write(self, solution: Solution, lmdp: LMDP, c: Floats, costs: str = "") -> dict[str, Path]:
+    def write(self, solution: Any, lmdp: LMDP, c: Any, costs: str = "") -> dict[str, Path]:
         """Write what was asked for, for the model and the cost as the user gave them; where each of them is.
 
         ``costs`` says what was charged.
         """
-        from lsmdp.answers import moves_table, states_table, write_answer, write_table
+        from lsmdp.answers import moves_table, write_table
 
         written: dict[str, Path] = {}
         if self.out is not None:
-            if self.out.suffix.lower() == ".npz":
-                write_answer(solution, self.out, c)
-            else:
-                write_table(states_table(solution, c), self.out)
+            _write_answer(solution, self.out, c)
             written["out"] = self.out
         if self.policy is not None:
             write_table(moves_table(solution.policy, lmdp.P), self.policy, "--policy")
@@ -79,6 +81,24 @@ class Outputs(NamedTuple):
             write_answer_page(solution, self.report, lmdp, c, costs=costs, command=shlex.join(["lsmdp", *sys.argv[1:]]))
             written["page"] = self.report
         return written
+
+
+def _write_answer(solution: Any, out: Path, c: Any) -> None:
+    """All of it as arrays, or a row a state."""
+    import pyarrow as pa
+
+    from lsmdp import answers
+    from lsmdp.values import Cycle, Schedule
+
+    arrays, in_rounds = out.suffix.lower() == ".npz", isinstance(solution, Cycle | Schedule)
+    if arrays and in_rounds:
+        answers.write_arrays(solution.arrays(), out)
+    elif arrays:
+        answers.write_answer(solution, out, c)
+    elif in_rounds:
+        answers.write_table(pa.table(solution.columns()), out)
+    else:
+        answers.write_table(answers.states_table(solution, c), out)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -28,24 +28,22 @@ from lsmdp.cli.base import (
     complaints,
     print_json,
 )
+from lsmdp.cli.ends import Asked, EndName, Goals, RoundCosts, RoundCount, RoundScale, Terminal
 from lsmdp.cli.outputs import HOLDS, Out, Outputs, PolicyFile, Report, while_solving
 from lsmdp.errors import (
     ConvergenceError,
     LsmdpError,
     ModelError,
-    SpecError,
 )
 from lsmdp.sources.names import COSTS, listing
-
-if TYPE_CHECKING:
-    from lsmdp.solvers import Solution
 
 COST_HELP = "A file (.npy, .csv, .parquet) or a name from the list below. With --edge-costs it may be left out: zero."
 ONE_WAY = (".graphml", ".gml", ".csv", ".tsv", ".txt", ".parquet")  # files that may list an edge in one direction only
 COST_NAMES = listing("Costs by name", COSTS)
 
 Cost = Annotated[str | None, typer.Option("--cost", metavar="COST", help=COST_HELP, show_default=False)]
-Tol = Annotated[float, typer.Option("--tol", help="The width of the certificate to reach.")]
+TOL_HELP = "How far apart the bounds may be: 1e-10 for averages; for sums 1e-9, a share of the largest value."
+Tol = Annotated[float | None, typer.Option("--tol", metavar="WIDTH", help=TOL_HELP, show_default=False)]
 Explain = Annotated[bool, typer.Option("--explain", help="Say what the solver measured, chose and did.")]
 
 
@@ -114,7 +112,13 @@ def solve(
     cost: Cost = None,
     edge_costs: EdgeCosts = None,
     missing: Missing = None,
-    tol: Tol = 1e-10,
+    goal: Goals = None,
+    end: EndName = None,
+    costs: RoundCosts = None,
+    rounds: RoundCount = None,
+    scale: RoundScale = None,
+    terminal: Terminal = None,
+    tol: Tol = None,
     temperature: Temperature = 1.0,
     out: Out = None,
     policy: PolicyFile = None,
@@ -129,14 +133,12 @@ def solve(
     lazy: Lazy = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Find the least average cost and its policy, with proof."""
+    """Find the least cost and its policy, with proof: on average, until a goal, discounted, or round by round."""
     with complaints():
-        if cost is None and edge_costs is None:
-            raise SpecError(
-                "nothing has a cost. Say what states cost with --cost, what moves cost with --edge-costs, or both."
-            )
+        asked = Asked(goal, end, costs, rounds, scale, terminal)
+        asked.check(cost, edge_costs)
         outputs = Outputs(out, policy, report)
-        outputs.require_writable()
+        outputs.require_writable(average=asked.is_average, in_rounds=asked.in_rounds)
         from lsmdp.solvers import solve as solve_model
         from lsmdp.sources import read_cost, read_edge_costs, read_model
 
@@ -151,14 +153,16 @@ def solve(
             weight=weight,
             undirected=undirected,
         )
-        c = read_cost("zero" if cost is None else cost, lmdp, missing=missing)
-        problem, charged = lmdp, c
+        problem, extra = lmdp, None
         if edge_costs is not None:
             problem, extra = lmdp.with_edge_costs(read_edge_costs(edge_costs, lmdp))
-            charged = c + extra
+        if asked.in_rounds:
+            c: Any = asked.read_costs(lmdp)
+        else:
+            c = read_cost("zero" if cost is None else cost, lmdp, missing=missing)
         try:
             with while_solving(problem):
-                solution = solve_model(problem, charged, tol=tol)
+                solution = solve_model(problem, asked.charged(c, extra), asked.read_end(problem), tol=tol)
         except ConvergenceError as failure:
             if failure.solution is not None:
                 _show(failure.solution, as_json, explain=explain)
@@ -168,21 +172,24 @@ def solve(
         _show(solution, as_json, written, explain=explain)
 
 
-def _show(
-    solution: Solution, as_json: bool, written: Mapping[str, Path] | None = None, *, explain: bool = False
-) -> None:
+def _show(solution: Any, as_json: bool, written: Mapping[str, Path] | None = None, *, explain: bool = False) -> None:
     files = {name: str(path) for name, path in (written or {}).items()}
     if as_json:
         return print_json(solution.to_dict() | ({"story": list(solution.story)} if explain else {}) | files)
     from rich.console import Console
 
+    from lsmdp.cli.ends import show
     from lsmdp.cli.terminal import solution_table
     from lsmdp.pictures import pictures
+    from lsmdp.solution import Solution
 
     console = Console(highlight=False)
-    console.print(solution_table(solution))
-    if solution.lmdp.grid_shape is not None:
-        console.print(pictures(console, solution.lmdp, {"value v": solution.v}))
+    if not isinstance(solution, Solution):
+        show(console, solution)
+    else:
+        console.print(solution_table(solution))
+        if solution.lmdp.grid_shape is not None:
+            console.print(pictures(console, solution.lmdp, {"value v": solution.v}))
     if explain:
         console.print(*solution.story, sep="\n", markup=False, soft_wrap=True)
     for name, file in files.items():

@@ -18,6 +18,7 @@ from __future__ import annotations
 from lsmdp.solution import Solution
 from lsmdp.solvers.auto import Auto
 from lsmdp.solvers.certified import solve
+from lsmdp.solvers.ends import compose
 from lsmdp.solvers.factored import Dense, Direct
 from lsmdp.solvers.krylov import Krylov
 from lsmdp.solvers.power import Power
@@ -33,5 +34,6 @@ __all__ = [
     "Power",
     "Problem",
     "Solution",
+    "compose",
     "solve",
 ]

@@ -1,9 +1,9 @@
-"""``solve``: run a method, then judge what it returns by the certificate alone."""
+"""``solve``: run a method, then judge what it returns by the certificate alone. Other ends than the average: ends/."""
 
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -14,40 +14,94 @@ from lsmdp.arrays import (
     as_value,
     read_only,
 )
-from lsmdp.errors import ConvergenceError, CostError, SpecError
+from lsmdp.ends import Average, Discounted, Goal, Horizon, Periodic, require_range
+from lsmdp.errors import ConvergenceError, SpecError
 from lsmdp.model import LMDP
 from lsmdp.solution import Solution
 from lsmdp.solvers.auto import Auto
+from lsmdp.solvers.ends import solve_end
 from lsmdp.solvers.problem import Method, Problem
+from lsmdp.values import Cycle, Schedule, Values
 
-LARGEST = 1e300  # of costs, temperatures and their ratio
 USEFUL = 10.0  # a start is, if its gap is at most this many times that of v = 0 (and the unit of the control cost)
 MODEST = 100.0  # a start that spans no more than this, in units of the temperature, does no harm whatever it is
+
+
+AVERAGE = Average()
+WIDTH, SHARE = 1e-10, 1e-9  # the default of tol: a width for average costs, a share of the largest value otherwise
+
+
+@overload
+def solve(
+    lmdp: LMDP,
+    c: Any,
+    end: Average = ...,
+    *,
+    tol: float | None = ...,
+    solver: Method | None = ...,
+    start: Any = ...,
+    throw: bool = ...,
+) -> Solution: ...
+@overload
+def solve(
+    lmdp: LMDP, c: Any, end: Goal | Discounted, *, tol: float | None = ..., start: Any = ..., throw: bool = ...
+) -> Values: ...
+@overload
+def solve(
+    lmdp: LMDP, c: Any, end: Horizon, *, tol: float | None = ..., start: Any = ..., throw: bool = ...
+) -> Schedule: ...
+@overload
+def solve(
+    lmdp: LMDP, c: Any, end: Periodic, *, tol: float | None = ..., start: Any = ..., throw: bool = ...
+) -> Cycle: ...
 
 
 def solve(
     lmdp: LMDP,
     c: Any,
+    end: Average | Goal | Discounted | Horizon | Periodic = AVERAGE,
     *,
-    tol: float = 1e-10,
+    tol: float | None = None,
     solver: Method | None = None,
-    start: Solution | Any = None,
+    start: Any = None,
     throw: bool = True,
-) -> Solution:
-    """The optimal average cost of ``lmdp`` under the cost c, with bounds at most ``tol`` apart.
+) -> Solution | Values | Schedule | Cycle:
+    """The optimum of ``lmdp`` under the cost c, between bounds, and a policy that is as good.
 
-    c is one number per state, in their order or by name (a dict, a pandas Series: labels.py). ``start`` is a value
-    function or an earlier :class:`Solution` to begin from. Where no certificate of width ``tol``
-    is found, a :class:`ConvergenceError` carries the best solution so far; with ``throw=False`` it is returned, and
-    its ``certified`` is False. P must be irreducible (an AssumptionError names the states that are cut off); a
-    periodic P is fine here.
+    c is one number per state, in their order or by name (a dict, a pandas Series: labels.py). ``end`` says what is to
+    be small: the long-run average (the default), the cost until a goal, a discounted sum, the sum over a horizon, or
+    the average of costs that come again every day (ends.py). For the last two, c has a row for each round. ``tol`` is
+    how far apart the bounds may be: for averages a width (1e-10), and for sums a share of the largest value (1e-9).
+    ``start`` is a value function or an earlier solution to begin from. Where the bounds stay wider, a
+    :class:`ConvergenceError` carries the best solution so far; with ``throw=False`` it is returned, and its
+    ``certified`` is False. For averages P must be irreducible (an AssumptionError names the states that are cut off); a
+    periodic P is fine there. ``solver`` chooses the method for the average.
     """
+    if not isinstance(end, Average):
+        if solver is not None:
+            raise SpecError("solver= is for the long-run average. Leave it out: other ends choose their own method.")
+        share = WIDTH if isinstance(end, Periodic) else SHARE
+        wanted = _as_tol(share if tol is None else tol)
+        return solve_end(lmdp, c, end, wanted, start, _to_width, throw=throw)
+    return _average(lmdp, c, _as_tol(WIDTH if tol is None else tol), solver, start, throw)
+
+
+def _to_width(lmdp: LMDP, c: Floats, width: float) -> Solution:
+    """The average-cost problem that another end starts from, or is decided by."""
+    return _average(lmdp, c, width, None, None, False)
+
+
+def _as_tol(tol: float) -> float:
     if not 0.0 < tol < float("inf"):
         raise SpecError(f"tol is {tol}. It is the width of the bounds on the average cost and must be positive.")
+    return tol
+
+
+def _average(lmdp: LMDP, c: Any, tol: float, solver: Method | None, start: Any, throw: bool) -> Solution:
     began = time.perf_counter()
     c = as_cost(c, lmdp.names)
     T = lmdp.temperature
-    _require_range(float(np.abs(c).max()), T)
+    require_range(float(np.abs(c).max()), T)
     lmdp.require_irreducible()
     method = Auto() if solver is None else solver
     # a tenth of the tolerance is kept for the change of units
@@ -78,7 +132,7 @@ def _start(start: Solution | Any, problem: Problem) -> Floats:
     cold = np.zeros(problem.n)
     if start is None:
         return cold
-    v = start.v if isinstance(start, Solution) else as_value(start, problem.lmdp.names)
+    v = start.v if isinstance(start, Solution | Values | Schedule | Cycle) else as_value(start, problem.lmdp.names)
     if v.size != problem.n:
         raise SpecError(f"start has {v.size} values, but the model has {problem.n} states.")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -87,14 +141,6 @@ def _start(start: Solution | Any, problem: Problem) -> Floats:
         return warm
     _, lo, hi = problem.residual(warm)
     return warm if hi - lo <= USEFUL * (1.0 + float(np.ptp(problem.c))) else cold
-
-
-def _require_range(size: float, T: float) -> None:
-    if max(size, T, size / T) > LARGEST:
-        raise CostError(
-            f"the costs reach {size:.3g} at the temperature {T:.3g}. Neither of them nor their ratio may exceed "
-            f"{LARGEST:.0e}, since v adds up many of them. Use other units."
-        )
 
 
 def _status(gap: float, tol: float, rounding: float) -> str:

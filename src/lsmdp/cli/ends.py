@@ -1,0 +1,233 @@
+"""``lsmdp solve`` for other ends than the average: what the options mean, and what is shown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lsmdp.errors import SpecError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from lsmdp.arrays import Floats
+    from lsmdp.ends import End
+    from lsmdp.model import LMDP
+    from lsmdp.values import Cycle, Schedule, Values
+
+FEW_STATES = 20  # that a table shows one by one
+ENDS = "average, discounted:0.99, horizon or periodic"
+
+Goals = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--goal",
+        metavar="STATE[=COST]",
+        help="Pay until this state is reached, then COST (0). A label, a number or ROW,COLUMN; repeat it for more.",
+        show_default=False,
+    ),
+]
+EndName = Annotated[
+    str | None, typer.Option("--end", metavar="END", help=f"What is to be small: {ENDS}.", show_default=False)
+]
+RoundCosts = Annotated[
+    str | None,
+    typer.Option(
+        "--costs", metavar="COSTS", help="A cost for each round: with --end horizon or periodic.", show_default=False
+    ),
+]
+RoundCount = Annotated[
+    int | None, typer.Option("--rounds", metavar="T", help="How many rounds of COSTS; a file may go without.")
+]
+RoundScale = Annotated[
+    tuple[float, float] | None,
+    typer.Option("--scale", metavar="LOW HIGH", help="The values in COSTS that cost 0 and 1.", show_default=False),
+]
+Terminal = Annotated[
+    str | None,
+    typer.Option(
+        "--terminal", metavar="COST", help="What the last state costs, with --end horizon.", show_default=False
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options about the end, as they were given."""
+
+    goals: list[str] | None
+    end: str | None
+    costs: str | None
+    rounds: int | None
+    scale: tuple[float, float] | None
+    terminal: str | None
+
+    @property
+    def is_average(self) -> bool:
+        """Whether it is the long-run average of one cost, as ever."""
+        return not self.goals and self.end in (None, "average")
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether there is a cost for each round."""
+        return self.end in ("horizon", "periodic")
+
+    def check(self, cost: str | None, edge_costs: str | None) -> None:
+        """Raise where the options do not fit together, before anything is read."""
+        if self.goals and self.end not in (None, "goal"):
+            raise SpecError(f"--goal and --end {self.end} are two ends. Keep one of them.")
+        if self.end == "goal" and not self.goals:
+            raise SpecError("--end goal needs to know where. Name it with --goal STATE.")
+        if self.end is not None and not self.goals and self.end.partition(":")[0] not in ENDS_BY_NAME:
+            raise SpecError(f'there is no end "{self.end}". Choose {ENDS}, or give --goal STATE.')
+        if self.in_rounds and self.costs is None:
+            raise SpecError(f"--end {self.end} takes a cost for each round. Give them with --costs FILE.")
+        if self.in_rounds and cost is not None:
+            raise SpecError(f"--end {self.end} takes its costs from --costs, a row a round. Leave out --cost.")
+        if not self.in_rounds and self.costs is not None:
+            raise SpecError("--costs has a cost for each round. Say --end horizon or --end periodic, or give --cost.")
+        if self.terminal is not None and self.end != "horizon":
+            raise SpecError("--terminal is for --end horizon. For a goal, write --goal STATE=COST.")
+        if not self.in_rounds and cost is None and edge_costs is None:
+            raise SpecError(
+                "nothing has a cost. Say what states cost with --cost, what moves cost with --edge-costs, or both."
+            )
+
+    def read_end(self, lmdp: LMDP) -> End:
+        """The end that was asked for."""
+        from lsmdp.ends import Average, Discounted, Goal, Horizon, Periodic
+        from lsmdp.sources import read_cost
+
+        if self.goals:
+            return Goal(dict(_goal(given, lmdp) for given in self.goals))
+        name, _, number = (self.end or "average").partition(":")
+        if name == "discounted":
+            return Discounted(_number(number, f"--end {self.end}", "discounted:0.99"))
+        if name == "horizon":
+            return Horizon(None if self.terminal is None else read_cost(self.terminal, lmdp))
+        return Periodic() if name == "periodic" else Average()
+
+    def read_costs(self, lmdp: LMDP) -> Any:
+        """The cost of each round."""
+        from lsmdp.costs import read_costs
+
+        return read_costs(str(self.costs), lmdp, rounds=self.rounds, scale=self.scale)
+
+    def charged(self, costs: Any, extra: Floats | None) -> Any:
+        """The cost, or that of each round, with what costs of moves add to it."""
+        if extra is None:
+            return costs
+        return Raised(costs, extra) if self.in_rounds else costs + extra
+
+
+ENDS_BY_NAME = ("average", "discounted", "horizon", "periodic")
+
+
+@dataclass(frozen=True)
+class Raised:
+    """Costs of rounds with the same vector added to each."""
+
+    costs: Any
+    extra: Any
+
+    @property
+    def T(self) -> int | None:
+        """The number of rounds, where it is known."""
+        known: int | None = self.costs.T
+        return known
+
+    @property
+    def replayable(self) -> bool:
+        """Whether they can be gone through more than once."""
+        return bool(self.costs.replayable)
+
+    def from_round(self, t: int) -> Any:
+        """c_t, c_{t+1}, ..."""
+        return (c_t + self.extra for c_t in self.costs.from_round(t))
+
+
+def _goal(given: str, lmdp: LMDP) -> tuple[Any, float]:
+    """STATE or STATE=COST; a label may have an = of its own."""
+    state, sign, cost = given.rpartition("=")
+    if not sign or given in lmdp.names.by_label:
+        return _state(given, lmdp), 0.0
+    return _state(state, lmdp), _number(cost, f"--goal {given}", f"--goal {state}=2.5")
+
+
+def _state(word: str, lmdp: LMDP) -> Any:
+    cell = re.fullmatch(r"\(?\s*(\d+)\s*,\s*(\d+)\s*\)?", word)
+    return (int(cell[1]), int(cell[2])) if cell and word not in lmdp.names.by_label else word
+
+
+def _number(word: str, what: str, example: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise SpecError(f'{what}: "{word}" is no number. Write it as in {example}.') from None
+
+
+def show(console: Console, found: Values | Schedule | Cycle) -> None:
+    """The certified answer as a table, and as a picture where the states are a grid."""
+    from lsmdp.pictures import pictures
+
+    console.print(_table(found))
+    if found.lmdp.n <= FEW_STATES:
+        console.print(_by_state(found))
+    if found.lmdp.grid_shape is not None:
+        import numpy as np
+
+        v = found.v
+        console.print(pictures(console, found.lmdp, {"value v": np.where(np.isfinite(v), v, np.nan)}))
+
+
+def _table(found: Values | Schedule | Cycle) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    lmdp, figures = found.lmdp, found.to_dict()
+    title = f"{lmdp.name or 'model'}: {lmdp.n:,} state{'s' * (lmdp.n != 1)}, {lmdp.nnz:,} move{'s' * (lmdp.nnz != 1)}"
+    table = Table(box=box.ROUNDED, show_header=False, title=title, title_justify="left", title_style="bold")
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row("end", str(figures["end"]))
+    if "average_cost" in figures:
+        table.add_row("average cost", f"{figures['average_cost']:.12g} per round, {figures['slots']} slots a day")
+        table.add_row("bounds", _between(figures["bounds"]))
+    else:
+        if "rounds" in figures:
+            table.add_row("rounds", f"{figures['rounds']:,}")
+        table.add_row("mean start", _between(figures["mean_bounds"]))
+        if "mean_by_paths" in figures:
+            table.add_row("  by paths", _between(figures["mean_by_paths"], 6))
+        table.add_row("dearest start", f"{figures['dearest']}: {_between(figures['dearest_bounds'])}")
+        if "dearest_by_paths" in figures:
+            table.add_row("  by paths", _between(figures["dearest_by_paths"], 6))
+        if figures.get("lost"):
+            table.add_row("lost", f"{figures['lost']:,} states cannot reach the goal: their value is infinite")
+    table.add_row("gap", f"{found.gap:.2g}")
+    if "solver" in figures:
+        effort = f"{figures['iterations']:,} iteration{'s' * (figures['iterations'] != 1)}"
+        table.add_row("solver", f"{figures['solver']}: {effort}, {figures['seconds']:.3g} s")
+    table.add_row("status", str(figures["status"]))
+    return table
+
+
+def _between(bounds: list[float | None], digits: int = 12) -> str:
+    return " to ".join("nothing proved" if side is None else f"{side:.{digits}g}" for side in bounds)
+
+
+def _by_state(found: Values | Schedule | Cycle) -> Table:
+    """All states, where there are few."""
+    from rich.table import Table
+
+    columns = found.columns()
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    for name in columns:
+        table.add_column(name, justify="left" if name == "state" else "right")
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(str(row[0]), *(f"{number:.8g}" for number in row[1:]))
+    return table

@@ -1,0 +1,251 @@
+"""Goals: the least cost until the exit, from every state, between two bounds.
+
+The start is D, the bound from above by paths (first_exit.py), or what the user has, between the two bounds by paths.
+From there settle.py takes over, with one step of its own kind.
+
+*The leap.* In z = e^{-v/T} the equations are linear. They are solved at once in coordinates relative to the bound from
+below: with u = d, Bu >= u, and y = e^{-(v - u)/T},
+
+    y(x) - e^{-r(x)/T} sum_{y' in N} Q_u(y'|x) y(y')  =  e^{-r(x)/T} Q_u(A|x),        r = Bu - u >= 0,
+
+a chain killed at the rates 1 - e^{-r} Q_u(N|x) >= 0: one elimination without subtraction, accurate in every entry. In
+these coordinates nothing underflows unless V - d exceeds some 650 T.
+
+*Negative costs.* The optimum is finite if and only if never leaving costs more than 0 on average: lambda > 0 for the
+average-cost problem on each class of N, with the moves that leave it struck out (their chance is the price of staying:
+a row that keeps the mass s is divided by s, and -T log s added to its cost). It is decided by the certificate of
+today's solver on these classes, with the rounding of the division included. If the bounds contain 0, the question is
+undecided within rounding, and that is said. The start is then v = inf, from which sweeps only come down.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csgraph
+
+from lsmdp._core import exits
+from lsmdp._core.factor import Elimination, Plan
+from lsmdp.arrays import EPS, Floats, Ints, like, read_only, row_sums
+from lsmdp.certificates import exit_pair
+from lsmdp.ends import Goal
+from lsmdp.errors import AssumptionError, ConvergenceError
+from lsmdp.first_exit import FirstExit
+from lsmdp.model import LMDP
+from lsmdp.solution import Solution
+from lsmdp.solvers.ends.settle import Trail, settle
+from lsmdp.values import Values
+
+LINEAR_REACH = 650.0  # e^-650 is far above the smallest float
+ENOUGH = 1e-3  # a residual of this share of the tolerance will do if the exit takes less than some 500 steps
+FIRST_WIDTH, LAST_WIDTH = 1e-4, 1e-13  # of the bounds that decide about negative costs, in units of the costs
+
+Decide = Callable[[LMDP, Floats, float], Solution]
+
+
+@dataclass(frozen=True, eq=False)
+class Exit:
+    """The equations as settle.py wants them."""
+
+    problem: FirstExit
+
+    @property
+    def temperature(self) -> float:
+        """The unit of v."""
+        return self.problem.lmdp.temperature
+
+    @property
+    def plan(self) -> Plan:
+        """How P's pattern is eliminated (kept with the model)."""
+        return self.problem.lmdp.elimination_plan
+
+    @cached_property
+    def own(self) -> Floats:
+        """T log(e^{c/T} - P(x,x)): the cost of a state, until it is left (_core/exits.py)."""
+        T, c = self.temperature, self.problem.c
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return np.asarray(c + T * np.log1p(-self.problem.lmdp.P.diagonal() * np.exp(-c / T)))
+
+    def residual(self, v: Floats) -> tuple[Floats, Floats]:
+        """r = Bv - v on N, and its rounding."""
+        return self.problem.residual(v)
+
+    def size(self, r: Floats) -> float:
+        """The largest entry."""
+        size = float(np.abs(r).max())
+        return size if np.isfinite(size) else np.inf
+
+    def swept(self, v: Floats, times: int) -> Floats:
+        """Double sweeps in the order of v; for z = e^{-v/T}, without exponentials, where that does not underflow."""
+        P, T, out = self.problem.lmdp.P, self.temperature, v.copy()
+        inner = v[self.problem.order]
+        finite = bool(np.isfinite(inner).all())
+        if not finite:  # the first sweep from v = inf, away from the goals
+            exits.sweep(P, self.own, out, T, self.problem.order)
+            return out
+        order = self.problem.as_stored if self.problem.is_large else self._ascending(inner)
+        ends = out[np.isfinite(out)]
+        if float(np.ptp(ends)) <= LINEAR_REACH * T:
+            low = float(ends.min())
+            z, gain, nothing = np.exp((low - out) / T), np.exp(-self.own / T), np.zeros(out.size)
+            for _ in range(times):
+                exits.sweep_linear(exits.moves(P), gain, nothing, z, order)
+                exits.sweep_linear(exits.moves(P), gain, nothing, z, order[::-1])
+            with np.errstate(divide="ignore"):
+                return self.problem.filled(low - T * np.log(z))
+        for _ in range(times):
+            exits.sweep(P, self.own, out, T, order)
+            exits.sweep(P, self.own, out, T, order[::-1])
+        return out
+
+    def _ascending(self, inner: Floats) -> Ints:
+        return np.asarray(self.problem.order[np.argsort(inner, kind="stable")])
+
+    def centred(self, v: Floats) -> Floats:
+        """v as it is: at the goals it is given."""
+        return v
+
+    def factored(self, v: Floats) -> Elimination:
+        """I - Q_v on N."""
+        return self.problem.factor(*self.problem.policy(v))
+
+    def limited(self, v: Floats) -> Floats:
+        """v, but no higher than the bound by paths."""
+        return self.problem.filled(v if self.problem.paths is None else np.minimum(v, self.problem.paths[1]))
+
+    def leap(self, v: Floats) -> Floats | None:
+        """The linear equation, from the bound by paths from below."""
+        problem, T = self.problem, self.temperature
+        if problem.paths is None:
+            return None
+        u = problem.filled(problem.paths[0])
+        reach = float((v[problem.order] - u[problem.order]).max()) / T
+        if not reach <= LINEAR_REACH:
+            return None
+        r = problem.residual(u)[0]
+        weights, killing = problem.policy(u)
+        share = np.exp(-np.maximum(r, 0.0) / T)
+        out = killing * share
+        factor = problem.factor(weights * share[problem.lmdp.entry_rows], -np.expm1(-np.maximum(r, 0.0) / T) + out)
+        with np.errstate(all="ignore"):
+            leapt = problem.filled(u - T * np.log(factor.solve(out)))
+        return self.limited(leapt) if np.isfinite(leapt[problem.order]).all() else None
+
+
+def solve_goal(lmdp: LMDP, c: Floats, end: Goal, tol: float, start: Floats | None, decide: Decide) -> Values:
+    """The values until the exit; ``decide`` solves average-cost problems, which decide about negative costs."""
+    began = time.perf_counter()
+    problem = FirstExit.of(lmdp, c, end)
+    story = [] if problem.nonnegative else [_require_finite(problem, decide)]
+    trail = Trail(_start(problem, start))
+    for enough in (ENOUGH * tol * scale_of(lmdp, c[problem.order], np.zeros(1)), 0.0):
+        settle(Exit(problem), trail, enough)
+        pair = exit_pair(problem, trail.v, problem.spread(trail.v) if trail.spread is None else trail.spread)
+        width = float((pair.upper[problem.order] - pair.lower[problem.order]).max(initial=0.0))
+        scale = scale_of(lmdp, c[problem.order], pair.upper[problem.order])
+        if certified := bool(width <= tol * scale < np.inf):
+            break
+    return Values(
+        lmdp=lmdp,
+        c=c,
+        end=end,
+        lower=pair.lower,
+        upper=pair.upper,
+        certified=certified,
+        status=status_of(width, scale, tol),
+        solver=" -> ".join(trail.how) or "paths",
+        iterations=trail.steps,
+        seconds=time.perf_counter() - began,
+        story=(*story, *_reach(problem), *trail.story),
+        lost=problem.lost,
+        exits=problem,
+    )
+
+
+def scale_of(lmdp: LMDP, c: Floats, v: Floats) -> float:
+    """What a width is compared with: the largest of the temperature, the costs and the values."""
+    return max(lmdp.temperature, float(np.abs(c).max(initial=0.0)), float(np.abs(v).max(initial=0.0)))
+
+
+def status_of(width: float, scale: float, tol: float) -> str:
+    """A sentence about the width of the bounds."""
+    share = width / scale if np.isfinite(scale) else np.inf
+    if share <= tol:
+        return f"certified: from each state the policy is optimal within {width:.2g}, {share:.2g} of the largest value"
+    return (
+        f"not certified: the bounds stayed {width:.2g} apart, {share:.2g} of the largest value (asked: {tol:.2g}). Ask "
+        "for a wider tol, or start from the solution of a similar problem"
+    )
+
+
+def _start(problem: FirstExit, start: Floats | None) -> Floats:
+    """Where to begin: between the bounds by paths where there are any, else from what is given, or from above."""
+    above = np.full(problem.lmdp.n, np.inf)
+    if (start is None and problem.is_large) or problem.paths is None:
+        usable = start is not None and np.isfinite(start[problem.order]).all()
+        return problem.filled(start if usable and start is not None else above)
+    low, high = problem.paths
+    if start is None:
+        return problem.filled(high)
+    return problem.filled(np.where(np.isfinite(start), np.clip(start, low, high), high))
+
+
+def _reach(problem: FirstExit) -> list[str]:
+    if not problem.lost.size:
+        return []
+    names = ", ".join(problem.lmdp.name_of(int(x)) for x in problem.lost[:3])
+    more = f" and {problem.lost.size - 3:,} more" if problem.lost.size > 3 else ""
+    return [f"{problem.lost.size:,} states cannot reach the goal and have v = inf: {names}{more}."]
+
+
+def _require_finite(problem: FirstExit, decide: Decide) -> str:
+    """A sentence that says why the optimum is finite though some costs are negative, or an error that it is not."""
+    for low, high, size, states in _stays(problem, decide):
+        where = f"the {states.size:,} states around {problem.lmdp.name_of(int(states[0]))}"
+        if high <= 0.0:
+            raise AssumptionError(
+                f"the optimum is not finite: some costs are negative, and never leaving {where} costs at most "
+                f"{high:.6g} a step, so that it pays to come late. Raise the costs by more than {-high:.3g}, or use "
+                "Average() or Discounted(0.99)."
+            )
+        if low <= 0.0:
+            raise ConvergenceError(
+                f"undecided within rounding: never leaving {where} costs between {low:.3g} and {high:.3g} a step. The "
+                f"optimum is finite if that is more than 0, and costs of up to {size:.3g} are rounded. Raise the costs "
+                "a little."
+            )
+    return "Some costs are negative, but never leaving costs more than 0 a step everywhere: the optimum is finite."
+
+
+def _stays(problem: FirstExit, decide: Decide) -> Any:
+    """For each class of N with a negative cost: bounds on what staying costs, the size of its costs, its states."""
+    lmdp, T, order = problem.lmdp, problem.lmdp.temperature, np.sort(problem.order)
+    inner = lmdp.P[order][:, order]
+    _, member = csgraph.connected_components(inner, directed=True, connection="strong")
+    negative = np.unique(member[problem.c[order] < 0.0])
+    for one in negative:
+        inside: Ints = np.flatnonzero(member == one)
+        kernel = inner[inside][:, inside]
+        if not kernel.nnz:
+            continue  # a state that cannot be stayed in is left for sure
+        kept = row_sums(kernel)
+        cost = problem.c[order[inside]] - T * np.log(kept)
+        entries = np.diff(kernel.indptr)
+        off = EPS * T * (entries.max() + 4.0 + 2.0 * float(np.abs(np.log(kept)).max())) + EPS * float(
+            np.abs(cost).max()
+        )
+        chances = kernel.data / np.repeat(kept, entries)
+        model = LMDP(like(kernel, chances), temperature=T, rounding=off + problem.slack, normalise=True)
+        size = max(T, float(np.abs(cost).max()))
+        width = FIRST_WIDTH * size
+        while True:
+            low, high = decide(model, read_only(cost), width).bounds
+            if low > 0.0 or high <= 0.0 or width <= LAST_WIDTH * size:
+                break
+            width = max(1e-3 * width, LAST_WIDTH * size)
+        yield low, high, size, order[inside]

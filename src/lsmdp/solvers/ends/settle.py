@@ -1,0 +1,172 @@
+"""How the equations of a goal and of a discount are solved: sweeps first, elimination where they are slow.
+
+Both are v = Bv with a monotone, concave B whose policies are killed sooner or later. The engine knows two moves.
+
+*Sweeps* over the states in ascending order of v and back, each with the newest values (Gauss-Seidel). What is cheap to
+reach comes first, and values flow outward from there: where the policy has a direction, a few sweeps do. They need no
+memory and no plan.
+
+*Newton's method*: v <- v + d with (I - Q_v) d = r, by one elimination without subtraction. From a v that is too high
+it decreases monotonically to the solution. The factor serves for several steps as long as each takes off nine tenths
+of the residual; far from the solution, two sweeps after each step wear down the cliffs that it leaves.
+
+| what the first sweeps show | what is done |
+|---|---|
+| at their rate, few more are needed | they are taken |
+| many more, and the elimination is affordable | Newton's method |
+| many more, and it is not | sweeps up to a limit |
+
+Rounding has the last word: nothing is done about a residual of a few times its own rounding error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf, log
+from typing import Protocol
+
+import numpy as np
+
+from lsmdp._core.factor import Elimination, Plan
+from lsmdp.arrays import Floats
+from lsmdp.errors import ConvergenceError
+from lsmdp.first_exit import Spread
+
+GROUP = 5  # double sweeps between two looks at the residual
+FEW_GROUPS = 10  # more of them take longer than to plan an elimination (a microsecond for each move)
+MOST_GROUPS = 2000  # where nothing else is left
+NEWTON_STEPS = 60  # factors at most; a hard problem takes twenty
+FLOOR = 4.0  # a residual of so many times its own rounding error is taken for 0
+GOOD_STEP = 0.1  # what a step with an old factor may leave of the residual, or a new one is made
+FAR = 1e-3  # a step longer than this, in units of the temperature, leaves cliffs
+
+
+class Settled(Protocol):
+    """The equations, and how to move towards their solution."""
+
+    @property
+    def temperature(self) -> float:
+        """The unit of v."""
+
+    @property
+    def plan(self) -> Plan:
+        """How the elimination would go; worked out when it is first asked for."""
+
+    def residual(self, v: Floats) -> tuple[Floats, Floats]:
+        """r = Bv - v, and a bound on the rounding of each entry."""
+
+    def size(self, r: Floats) -> float:
+        """How large a residual is, for the certificate."""
+
+    def swept(self, v: Floats, times: int) -> Floats:
+        """v after so many double sweeps."""
+
+    def centred(self, v: Floats) -> Floats:
+        """v moved by a constant, where constants are no trouble; only between sweeps, for it spoils Newton's steps."""
+
+    def factored(self, v: Floats) -> Elimination:
+        """I - Q_v, factored."""
+
+    def limited(self, v: Floats) -> Floats:
+        """v lowered to what is known to be above the solution."""
+
+    def leap(self, v: Floats) -> Floats | None:
+        """The solution in one step, where there is such a step."""
+
+
+@dataclass
+class Trail:
+    """What was done and why; the last factor serves the certificate as well."""
+
+    v: Floats
+    steps: int = 0
+    story: list[str] = field(default_factory=list)
+    how: list[str] = field(default_factory=list)
+    spread: Spread | None = None
+
+    def tell(self, name: str, sentence: str) -> None:
+        """One more thing done."""
+        if self.how[-1:] != [name]:
+            self.how.append(name)
+        self.story.append(sentence)
+
+
+def settle(problem: Settled, trail: Trail, enough: float = 0.0) -> Trail:
+    """Solve to a residual of ``enough``, or as far as rounding lets us; the certificate is the caller's business."""
+    if _sweeps(problem, trail, FEW_GROUPS, enough):
+        return trail
+    if problem.plan.entries is None:
+        trail.story.append("An elimination would fill up: sweeps go on.")
+        _sweeps(problem, trail, MOST_GROUPS, enough)
+        return trail
+    try:
+        _newton(problem, trail)
+    except ConvergenceError as stuck:
+        trail.story.append(f"The elimination stopped: {stuck}")
+        _sweeps(problem, trail, MOST_GROUPS, enough)
+    return trail
+
+
+def _sweeps(problem: Settled, trail: Trail, most: int, enough: float) -> bool:
+    """Sweep as long as at most so many groups seem to be needed; whether that was enough."""
+    v, taken, before = trail.v, 0, inf
+    size, floor = _seen(problem, v, enough)
+    best = (size, v)
+    while not size <= floor and taken < most:
+        v = problem.centred(problem.swept(v, GROUP))
+        taken += 1
+        before, (size, floor) = size, _seen(problem, v, enough)
+        if size < best[0]:
+            best = (size, v)
+        rate = size / before if np.isfinite(before) and before > 0.0 else 1.0
+        needed = _needed(size, floor, rate)
+        if taken > 1 and taken + needed > most:
+            break
+    trail.v, trail.steps = best[1], trail.steps + 2 * GROUP * taken
+    if taken:
+        trail.tell("sweeps", f"{2 * GROUP * taken:,} sweeps, to a residual of {best[0]:.2g}.")
+    return best[0] <= floor
+
+
+def _seen(problem: Settled, v: Floats, enough: float) -> tuple[float, float]:
+    """The size of the residual of v, and the size that will do; v = inf is as far away as can be."""
+    r, e = problem.residual(v)
+    size = problem.size(r)
+    return (size, max(enough, FLOOR * float(e.max()))) if np.isfinite(size) else (inf, 0.0)
+
+
+def _needed(size: float, floor: float, rate: float) -> float:
+    """Groups of sweeps to the floor at this rate."""
+    if size <= floor:
+        return 0.0
+    return log(size / floor) / -log(rate) if 0.0 < rate < 1.0 and floor > 0.0 else inf
+
+
+def _newton(problem: Settled, trail: Trail) -> None:
+    leapt = problem.leap(trail.v)
+    if leapt is not None:
+        trail.v, trail.steps = leapt, trail.steps + 1
+        trail.tell("linear", "One elimination of the linear equation for e^{-v/T}, scaled by the bound from below.")
+    v = trail.v
+    r, e = problem.residual(v)
+    size = problem.size(r)
+    factors = solves = 0
+    for _ in range(NEWTON_STEPS):
+        factor = problem.factored(v)
+        trail.spread = factor.solve
+        factors, before = factors + 1, inf
+        while size <= GOOD_STEP * before or before == inf:
+            d = factor.solve(r)
+            if not np.isfinite(d).all():
+                raise ConvergenceError("a step of Newton's method is beyond floats.")
+            new, solves, before = problem.limited(v + d), solves + 1, size
+            if float(np.abs(d).max()) > FAR * problem.temperature:
+                new = problem.swept(new, 1)
+            r, e = problem.residual(new)
+            size, v = problem.size(r), new
+            if size <= FLOOR * float(e.max()):
+                break
+        if size <= FLOOR * float(e.max()) or (factors > 1 and size >= before and size <= 1e3 * float(e.max())):
+            break
+    trail.v, trail.steps = v, trail.steps + solves
+    trail.tell("Newton", f"{solves} Newton steps with {factors} factors, to a residual of {size:.2g}.")
