@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import Floats
+from lsmdp.errors import SpecError
 from lsmdp.game import Run
 from lsmdp.learners.names import titled
 from lsmdp.model import LMDP
@@ -30,23 +31,31 @@ from lsmdp.theory.beyond import sharp_terms
 from lsmdp.theory.regrets import excess_bound, printed_bound
 
 POINTS = 400  # of a curve
-CERTIFIED = 6e6  # rounds times states up to which the run is certified for the page
+CERTIFY = ("all", "sample", "none")  # which rounds the theory is evaluated on
+# A round of the theory takes some 10 microseconds for each state, and as long as this many states besides.
+STATES_OF_ONE_ROUND = 250
+# Rounds times states that a sample has: some three seconds, which the play of a game that is larger took itself.
+SAMPLE = 300_000
+FEWEST_ROUNDS = 10  # of a sample, however large the model
 READABLE = 1e4  # a bound is drawn if it is at most this many times the largest regret
 
 Watch = Callable[[str, int, int], None]  # what is being done, the round, and of how many
 
 
-def story(folder: Folder, run: Run, watch: Watch) -> dict[str, Any]:
-    """The whole page."""
+def story(folder: Folder, run: Run, watch: Watch, which: str = "sample") -> dict[str, Any]:
+    """The whole page. ``which``: on which rounds the theory is evaluated."""
+    if which not in CERTIFY:
+        raise SpecError(f'"{which}" does not say what to certify. Say all, sample or none.')
     summary = folder.summary()
     seen = run.table.seen
     costs = float(seen.lowest.min()), float(seen.highest.max())
     learners = _learners(summary, costs[0])
     film = Film(run)
-    found = _certified(run, film, lambda t: watch("certifying", t, run.rounds))
+    rounds = Rounds(folder, summary)
+    count = looked_at(run, which)
+    found = _certified(run, count, film, rounds, lambda t: watch("certifying", t, count))
     if film.shots == [] and film.places is not None:
         film.shoot(lambda t: watch("drawing the map", t, run.rounds))
-    rounds = Rounds(folder, summary)
     return {
         "rounds": summary["rounds"],
         "kicker": _kicker(folder, summary),
@@ -57,7 +66,7 @@ def story(folder: Folder, run: Run, watch: Watch) -> dict[str, Any]:
         "parts": {"title": words.parts_title(learners)},
         "map": _map(run, film),
         "effort": _effort(rounds, summary, costs),
-        "certificates": _certificates(found),
+        "certificates": _certificates(found, run),
         "provenance": _provenance(folder),
     }
 
@@ -81,7 +90,7 @@ class Rounds:
 
     def leaders(self, summary: dict[str, Any], found: Certificates | None) -> Floats | None:
         """lambda_{t+1} for t = 1, ..., T, where somebody knows it."""
-        if found is not None:
+        if found is not None and found.game.T == summary["rounds"]:
             return np.asarray(found.game.leader.average_cost[1:] * found.game.temperature)
         if "ftl" not in self.by_learner:
             return None
@@ -164,8 +173,8 @@ def _curves(rounds: Rounds, found: Certificates | None, summary: dict[str, Any])
 
 
 def _bounds(found: Certificates | None, t: Any, largest: float) -> list[dict[str, Any]]:
-    """The bounds as curves, where they are finite and not beyond any paper."""
-    if found is None:
+    """The bounds as curves, where they are finite and not beyond any paper; none of rounds nobody looked at."""
+    if found is None or found.game.T < t[-1]:
         return []
     game = found.game
     own = np.sum(list(sharp_terms(game, game.ftl).values()), axis=0)[t - 1] * game.temperature
@@ -293,18 +302,32 @@ def _median(values: Floats) -> float | None:
     return float(np.median(known)) if known.size else None
 
 
-def _certified(run: Run, film: Film, watch: Callable[[int], None]) -> Certificates | None:
-    if run.rounds * run.lmdp.n > CERTIFIED or not getattr(run.costs, "replayable", True):
+def looked_at(run: Run, which: str) -> int:
+    """On how many rounds, from the first on, the theory is evaluated: of a small game a sample is all of them."""
+    if which == "none" or not getattr(run.costs, "replayable", True):
+        return 0
+    sample = max(FEWEST_ROUNDS, SAMPLE // (run.lmdp.n + STATES_OF_ONE_ROUND))
+    return run.rounds if which == "all" else min(run.rounds, sample)
+
+
+def _certified(run: Run, count: int, film: Film, rounds: Rounds, watch: Callable[[int], None]) -> Certificates | None:
+    if not count:
         return None
-    return certify(run, search=False, watch=watch, look=film.look, at=film.rounds)
+    if count == run.rounds:
+        return certify(run, search=False, watch=watch, look=film.look, at=film.rounds)
+    paid = {name: float(columns["loss"][:count].sum()) for name, columns in rounds.by_learner.items()}
+    return certify(run, search=False, watch=watch, rounds=count, recorded=paid)
 
 
-def _certificates(found: Certificates | None) -> dict[str, Any]:
+def _certificates(found: Certificates | None, run: Run) -> dict[str, Any]:
     if found is None:
         return {
             "title": "The theory was not evaluated on this run",
-            "finding": "The run is too large for it to be quick, or its costs cannot be read again.",
+            "finding": "It was not asked for, or the costs of the run cannot be read again.",
             "note": "lsmdp certify DIR evaluates every statement of the paper on a run of any size.",
+            "looked_at": words.rounds_looked_at(0, run.rounds),
+            "certified_rounds": 0,
+            "open": False,
             "rows": [],
         }
     return {
@@ -312,6 +335,9 @@ def _certificates(found: Certificates | None) -> dict[str, Any]:
         "finding": words.certificates_finding(found),
         "note": "Statements about learners name them in the second column; the others are about follow the leader with "
         "exact leaders.",
+        "looked_at": words.rounds_looked_at(found.game.T, run.rounds),
+        "certified_rounds": found.game.T,
+        "open": not found.holds,
         "rows": [_line(found, one) for one in found.certificates],
     }
 

@@ -252,6 +252,19 @@ def certificates_title(found: Certificates) -> str:
     return "; ".join([*said, f"{wrong:,} {'fails' if wrong == 1 else 'fail'} as the paper prints them"])
 
 
+def rounds_looked_at(count: int, rounds: int) -> str:
+    """Which rounds the theory was evaluated on."""
+    if not count:
+        return "No round was looked at."
+    if count == rounds:
+        return "Every round was looked at." if rounds > 1 else "The one round was looked at."
+    return (
+        f"A sample was looked at: the first {count:,} of {rounds:,} rounds. They are a game of their own, and each "
+        "statement is about a game of any length; later rounds are not vouched for here. "
+        "lsmdp report DIR --certify all looks at every round."
+    )
+
+
 def certificates_finding(found: Certificates) -> str:
     """What the rows are, and how many of them say nothing."""
     said = [
