@@ -152,7 +152,8 @@ def test_gaps_that_are_missing_in_some_rounds_certify_nothing() -> None:
 
 
 def test_places_and_titles_are_printed_as_names() -> None:
-    assert words.named('round 3, state 14 "Main St"') == "round 3, Main St"
+    assert words.named('round 3, state 14 "Main St"') == "round 3, at Main St"
+    assert words.named('from state 0 "a" to state 1 "b"') == "from a to b"
     assert words.named("round 3, state 14") == "round 3, state 14"
     assert words.named("btl (sees c_t)") == "btl (sees cₜ)"
 

@@ -77,7 +77,7 @@ def _note(lmdp: LMDP, grid: bool, played: bool, outside: int) -> str:
         said.append("Arrows are the mean step of the policy.")
     elif played and lmdp.P.nnz <= MOST_MOVES:
         said.append(
-            "An arrow is the likeliest move away from a state, the darker the likelier; where states are dense, only "
+            "An arrow is the likeliest move away from a state, the stronger the likelier; where states are dense, only "
             "where the learner may be."
         )
     much = "" if not played else "; where it is, on a scale of square roots"

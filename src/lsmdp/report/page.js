@@ -326,7 +326,7 @@ else $("#parts-chart").textContent = "Not computed: the stationary law of each p
   // what is left of an identity is rounding: a number with 29 zeros tells nobody more than that
   const side = (cell) => typeof cell === "number" && cell !== 0 && Math.abs(cell) < 1e-9 ? "nearly 0" : number(cell);
   const exact = (cell) => typeof cell === "number" ? number(cell, 8) : null;
-  sortable($(".scroll", section), [{ name: "label", show: (cell, row) => [cell, found.says[cell] ? make("small", {}, ...typeset(found.says[cell])) : ""] },
+  sortable($(".scroll", section), [{ name: "label", show: (cell, row) => [cell, row[7] ? make("small", {}, ...typeset(row[7])) : ""] },
     { name: "reading" }, { name: "left", number: true, show: side, exact }, { name: "" }, { name: "right", number: true, show: side, exact },
     { name: "verdict", tone }, { name: "where it is tightest", show: (cell) => typeset(cell ?? "–") }], found.rows);
 })();

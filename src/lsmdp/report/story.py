@@ -277,7 +277,6 @@ def _certificates(found: Certificates | None, run: Run) -> dict[str, Any]:
     return {
         "title": words.certificates_title(found),
         "finding": words.certificates_meaning(found),
-        "says": {one.label: STATEMENTS[one.label].holds for one in found.certificates if one.label in STATEMENTS},
         "note": f"{words.certificates_finding(found)} Statements about learners name them in the second column; the "
         "others are about follow the leader with exact leaders.",
         "looked_at": words.rounds_looked_at(found.game.T, run.rounds),
@@ -298,7 +297,17 @@ def _line(found: Certificates, certificate: Certificate) -> list[Any]:
         one["right"],
         said,
         words.named(one["where"]),
+        _statement(certificate),
     ]
+
+
+def _statement(certificate: Certificate) -> str:
+    """What it says, as printed or as it holds; nothing for what is no statement of the theory."""
+    known = STATEMENTS.get(certificate.label)
+    if known is None:
+        return ""
+    as_printed = certificate.reading == "printed" or known.holds == "the same"
+    return known.printed if as_printed else known.holds
 
 
 def _provenance(folder: Folder) -> list[list[str]]:

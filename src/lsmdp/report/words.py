@@ -41,7 +41,8 @@ Learners = Sequence[Mapping[str, Any]]
 
 def named(text: str) -> str:
     """A title or a place as it is printed: a label alone, without the number of its state, and c_t with an index."""
-    return re.sub(r'state [\d,]+ "([^"]*)"', r"\1", text).replace("c_t", "cₜ")
+    placed = re.sub(r', state [\d,]+ "([^"]*)"', r", at \1", text)
+    return re.sub(r'state [\d,]+ "([^"]*)"', r"\1", placed).replace("c_t", "cₜ")
 
 
 def decimals(values: Sequence[float | None]) -> int:
