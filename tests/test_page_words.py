@@ -60,7 +60,7 @@ def test_who_paid_the_least(losses: dict[str, float], said: str) -> None:
 def test_who_sees_the_costs_does_not_compete() -> None:
     rows = [row("btl", 1.0, clairvoyant=True), row("ftl", 2.0), row("passive", 4.0)]
     assert words.headline(rows, 9) == "ftl paid the least: 2, 50% below passive"
-    assert [words.badge(one, rows) for one in rows] == ["sees c_t", "least loss", ""]
+    assert [words.badge(one, rows) for one in rows] == ["sees cₜ first", "least loss", ""]
 
 
 @pytest.mark.parametrize(
@@ -146,6 +146,33 @@ def test_what_steering_takes(control: float, loss: float, said: str) -> None:
 def test_gaps_that_are_missing_in_some_rounds_certify_nothing() -> None:
     gaps = {"a": np.array([1e-9, np.nan]), "b": np.array([1e-9, 2e-9])}
     assert words.effort_title(gaps, (0.0, 1.0), "x").startswith("Every round of b is certified within 2·10⁻⁹")
-    assert "a 10⁻⁹" not in words.effort_finding(gaps, (0.0, 1.0))
-    assert "and none in 1 round" in words.effort_finding(gaps, (0.0, 1.0))
+    assert "a 10⁻⁹ (round 1), 10⁻⁹ at the end, and none in 1 round" in words.effort_finding(gaps, (0.0, 1.0))
+    assert "The costs run from 0 to 1;" in words.effort_finding(gaps, (6.2e-35, 1.0))
     assert "The costs are all 0.5;" in words.effort_finding(gaps, (0.5, 0.5))
+
+
+def test_places_and_titles_are_printed_as_names() -> None:
+    assert words.named('round 3, state 14 "Main St"') == "round 3, at Main St"
+    assert words.named('from state 0 "a" to state 1 "b"') == "from a to b"
+    assert words.named("round 3, state 14") == "round 3, state 14"
+    assert words.named("btl (sees c_t)") == "btl (sees cₜ)"
+
+
+@pytest.mark.parametrize(
+    ("values", "count"),
+    [([217.9, 1.05], 2), ([0.0157, 0.0848], 6), ([123456.7], 0), ([0.0, None], 2), ([9.99, -31.0], 3)],
+)
+def test_a_column_has_one_number_of_decimals(values: list[float | None], count: int) -> None:
+    assert words.decimals(values) == count
+
+
+def test_which_rounds_were_looked_at_is_said() -> None:
+    assert words.rounds_looked_at(300, 300) == "Every round was looked at."
+    assert words.rounds_looked_at(0, 300) == "No round was looked at."
+    told = words.rounds_looked_at(22, 300)
+    assert told.startswith("A sample was looked at: the first 22 of 300 rounds.")
+    assert "--certify all" in told
+
+
+def test_control_that_is_rounding_is_nothing() -> None:
+    assert (words.spent(9.9e-15, 218.8), words.spent(0.01, 218.8)) == (0.0, 0.01)

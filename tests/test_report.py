@@ -48,10 +48,10 @@ def visit(page: Path, width: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def grid_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _played(tmp_path_factory.mktemp("grid") / "run", "grid:6x7", "target", 40)
+    return played(tmp_path_factory.mktemp("grid") / "run", "grid:6x7", "target", 40)
 
 
-def _played(folder: Path, kernel: str, costs: str, rounds: int, **more: Any) -> Path:
+def played(folder: Path, kernel: str, costs: str, rounds: int, **more: Any) -> Path:
     more = {"learners": ("ftl", "track", "passive"), **more}
     spec = lsmdp.runs.Spec.of(kernel=kernel, costs=costs, rounds=rounds, **more)
     lsmdp.runs.start(spec, folder)
@@ -84,13 +84,13 @@ def test_the_page_of_a_grid_works_in_a_browser(grid_page: Path, width: int) -> N
 
 
 def test_a_graph_without_coordinates_is_laid_out(tmp_path: Path) -> None:
-    seen = visit(_played(tmp_path / "run", "random:30:3", "iid", 20), 1440)
+    seen = visit(played(tmp_path / "run", "random:30:3", "iid", 20), 1440)
     assert seen["errors"] == []
     assert seen["first"] != seen["last"]
 
 
 def test_a_large_graph_gets_a_table_of_states(tmp_path: Path) -> None:
-    seen = visit(_played(tmp_path / "run", "random:3001:4", "iid", 3), 1440)
+    seen = visit(played(tmp_path / "run", "random:3001:4", "iid", 3), 1440)
     assert seen["errors"] == []
     assert len(seen["up"]) >= 100
     assert seen["up"] != seen["down"]
@@ -105,7 +105,7 @@ def test_the_page_is_one_small_file_without_addresses(grid_page: Path) -> None:
 
 
 def test_what_the_page_shows_is_what_the_run_says(grid_page: Path) -> None:
-    shown = _told(grid_page)
+    shown = told_by(grid_page)
     summary = json.loads((grid_page.parent / "summary.json").read_text())
     for one in shown["learners"]:
         told = summary["learners"][one["name"]]
@@ -119,7 +119,7 @@ def test_what_the_page_shows_is_what_the_run_says(grid_page: Path) -> None:
         assert one["regret"][-1] == pytest.approx(loss - T * summary["average_cost_of_leader"], abs=1e-8)
 
 
-def _told(page: Path) -> dict[str, Any]:
+def told_by(page: Path) -> dict[str, Any]:
     """What the page draws itself from."""
     text = page.read_text(encoding="utf-8")
     block = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, flags=re.DOTALL)
@@ -128,10 +128,10 @@ def _told(page: Path) -> dict[str, Any]:
 
 
 def test_headings_claim_nothing_that_the_run_does_not_show(tmp_path: Path) -> None:
-    idle = _told(_played(tmp_path / "idle", "ring:12", "iid", 1, learners=("passive",)))
+    idle = told_by(played(tmp_path / "idle", "ring:12", "iid", 1, learners=("passive",)))
     assert idle["headline"].endswith("in 1 round")
     assert idle["effort"]["title"].startswith("No learner here claims a certificate; passive takes ")
-    mixed = _told(_played(tmp_path / "mixed", "ring:12", "iid", 50, learners=("discounted", "passive")))
+    mixed = told_by(played(tmp_path / "mixed", "ring:12", "iid", 50, learners=("discounted", "passive")))
     assert mixed["effort"]["title"].startswith("Every round of discounted is certified within ")
     best = min(mixed["learners"], key=lambda one: float(one["loss"]))
     stated = re.search(r"would have paid more than ([\d.,]+) less", mixed["lede"])
@@ -142,8 +142,8 @@ def test_headings_claim_nothing_that_the_run_does_not_show(tmp_path: Path) -> No
 
 
 def test_a_wide_gap_is_no_certificate_and_the_widest_is_told(tmp_path: Path) -> None:
-    page = _played(tmp_path / "run", "ring:12", "iid", 50)
-    told = _told(page)["effort"]
+    page = played(tmp_path / "run", "ring:12", "iid", 50)
+    told = told_by(page)["effort"]
     gaps = {name: _gaps(page.parent, name) for name in ("ftl", "track")}
     assert gaps["track"].max() > 0.1  # in round 2 it knows next to nothing
     assert "track" not in told["title"].partition(";")[0]
@@ -153,7 +153,7 @@ def test_a_wide_gap_is_no_certificate_and_the_widest_is_told(tmp_path: Path) -> 
         gaps["ftl"].max(), rel=0.06
     )
     assert f"track {gaps['track'].max():.2g} (round {gaps['track'].argmax() + 1})" in told["finding"]
-    wide = _told(_played(tmp_path / "wide", "ring:12", "iid", 50, learners=("track", "passive")))["effort"]
+    wide = told_by(played(tmp_path / "wide", "ring:12", "iid", 50, learners=("track", "passive")))["effort"]
     assert wide["title"].startswith("No learner here is certified in every round; ")
 
 
@@ -167,32 +167,37 @@ def test_what_is_certified_is_measured_by_the_range_of_the_costs(tmp_path: Path)
     """A gap of 1e-7 is no certificate where the costs themselves are as small."""
     costs = np.random.default_rng(0).uniform(0.0, 1e-6, (20, 12))
     np.save(tmp_path / "tiny.npy", costs)
-    page = _played(tmp_path / "run", "ring:12", str(tmp_path / "tiny.npy"), 20, learners=("track",))
+    page = played(tmp_path / "run", "ring:12", str(tmp_path / "tiny.npy"), 20, learners=("track",))
     assert 1e-6 > _gaps(page.parent, "track").max() > 0.01 * np.ptp(costs)
-    assert _told(page)["effort"]["title"].startswith("No learner here is certified in every round")
+    assert told_by(page)["effort"]["title"].startswith("No learner here is certified in every round")
 
 
 def test_two_comparators_have_two_names(tmp_path: Path) -> None:
     """Here ftl pays more than the leader did in these rounds, and less than T times its average cost."""
-    page = _played(tmp_path / "run", "sticky:0.7", "binary", 60)
-    told, summary = _told(page), json.loads((page.parent / "summary.json").read_text())
+    page = played(tmp_path / "run", "sticky:0.7", "binary", 60)
+    told, summary = told_by(page), json.loads((page.parent / "summary.json").read_text())
     ftl = summary["learners"]["ftl"]
     excess = ftl["loss"] - 60 * summary["average_cost_of_leader"]
     assert ftl["regret"]["leader"] > 0.0 > excess
     facts = dict(next(one for one in told["learners"] if one["name"] == "ftl")["facts"])
+    best = min(summary["learners"], key=lambda name: float(summary["learners"][name]["loss"]))
+    excess_of_best = summary["learners"][best]["loss"] - 60 * summary["average_cost_of_leader"]
+    assert excess_of_best < 0.0
     assert facts["regret against the leader"] == ftl["regret"]["leader"]
     assert facts["excess over T·λ, as drawn"] == pytest.approx(excess, abs=1e-9)
-    assert told["curves"]["title"] == f"The excess of ftl over t·λ is negative after 60 rounds: −{-excess:.4g}"
+    assert (
+        told["curves"]["title"] == f"The excess of {best} over t·λ is negative after 60 rounds: −{-excess_of_best:.4g}"
+    )
     assert told["curves"]["what"] == "excess over t·λ"
     assert all("regret" not in text for text in (told["curves"]["title"], told["curves"]["what"]))
     seen = visit(page, 1440)
     assert seen["errors"] == []
     assert seen["axis"] == "excess over t·λ"
-    assert {"regret against the leader", "excess over T·λ, as drawn"} <= set(seen["cards"][0])
+    assert {"regret against the leader", "excess over T·λ, as drawn"} <= set(seen["table"][0])
 
 
 def test_the_headline_of_the_theory_counts_the_rows_below_it(grid_page: Path) -> None:
-    told = _told(grid_page)["certificates"]
+    told = told_by(grid_page)["certificates"]
     ours = [row for row in told["rows"] if row[1] != "printed" and not row[0].startswith("ass:")]
     assumed = [row for row in told["rows"] if row[1] == "corrected" and row[0].startswith("ass:")]
     stated = re.match(
@@ -205,24 +210,24 @@ def test_the_headline_of_the_theory_counts_the_rows_below_it(grid_page: Path) ->
     assert [int(word) for word in stated.groups()] == [shown[0], sum(shown), shown[1]]
     assert {row[5] for row in ours} <= {"holds", "says nothing", "left out"}
     assert [row[0] for row in assumed if row[5] != "holds"] == ["ass:ergod"]  # no move of a grid has it
-    assert "1 assumption is not met: ass:ergod." in told["finding"]
+    assert "1 assumption is not met: ass:ergod." in told["note"]
     assert not [row for row in told["rows"] if row[5] in ("does not hold", "FAILS")]
     printed = sum(row[5] == "fails as printed" for row in told["rows"])
     assert told["title"].endswith(f"; {printed} fail as the paper prints them")
     assert shown[1]
-    assert "says nothing here if its right side exceeds what is true anyway" in told["finding"]
+    assert "says nothing here if its right side exceeds what is true anyway" in told["note"]
 
 
 def test_what_was_not_looked_at_as_printed_is_not_counted_as_right(tmp_path: Path) -> None:
-    told = _told(_played(tmp_path / "run", "grid:3x3", "target", 20, temperature=0.3))["certificates"]
+    told = told_by(played(tmp_path / "run", "grid:3x3", "target", 20, temperature=0.3))["certificates"]
     assert {row[5] for row in told["rows"] if row[1] == "printed"} == {"left out"}
     assert told["title"].endswith("; none was looked at as printed")
 
 
 def test_a_tie_is_a_tie(tmp_path: Path) -> None:
     np.save(tmp_path / "flat.npy", np.full((60, 6), 0.5))
-    page = _played(tmp_path / "run", "ring:6", str(tmp_path / "flat.npy"), 60)
-    told = _told(page)
+    page = played(tmp_path / "run", "ring:6", str(tmp_path / "flat.npy"), 60)
+    told = told_by(page)
     assert told["headline"] == "ftl, track and passive all paid the same: 30"
     assert told["lede"].startswith("That is what the one policy that is best for the mean of all costs would have paid")
     assert told["lede"].endswith("(mixing sum at most 100) would have paid less.")
@@ -243,45 +248,45 @@ def test_some_may_tie_and_the_rest_pay_more(tmp_path: Path) -> None:
     """ftl without rounds of zero cost is ftl:1e-300 to the last bit."""
     np.save(tmp_path / "same.npy", np.tile(np.linspace(0, 1, 6), (60, 1)))
     learners = ("ftl", "ftl:1e-300", "passive")
-    told = _told(_played(tmp_path / "run", "ring:6", str(tmp_path / "same.npy"), 60, learners=learners))
+    told = told_by(played(tmp_path / "run", "ring:6", str(tmp_path / "same.npy"), 60, learners=learners))
     assert re.fullmatch(r"ftl and ftl:1e-300 paid the least: [\d.]+ each, [\d.]+% below passive", told["headline"])
     assert [one["badge"] for one in told["learners"]] == ["least loss, tied", "least loss, tied", ""]
 
 
 def test_one_learner_is_not_told_to_be_the_best(tmp_path: Path) -> None:
-    told = _told(_played(tmp_path / "run", "ring:12", "iid", 1, learners=("passive",)))
+    told = told_by(played(tmp_path / "run", "ring:12", "iid", 1, learners=("passive",)))
     assert told["learners"][0]["badge"] == ""
     assert told["kicker"].endswith("12 states · 1 round")
 
 
 def test_who_sees_the_costs_is_marked_and_wins_nothing(tmp_path: Path) -> None:
-    page = _played(tmp_path / "run", "ring:5", "target", 40, learners=("btl", "ftl", "track"))
-    told = _told(page)
-    assert told["learners"][0]["badge"] == "sees c_t"
-    assert [one["title"] for one in told["curves"]["learners"]] == ["btl (sees c_t)", "ftl", "track"]
+    page = played(tmp_path / "run", "ring:5", "target", 40, learners=("btl", "ftl", "track"))
+    told = told_by(page)
+    assert told["learners"][0]["badge"] == "sees cₜ first"
+    assert [one["title"] for one in told["curves"]["learners"]] == ["btl (sees cₜ)", "ftl", "track"]
     assert min(told["learners"], key=lambda one: float(one["loss"]))["name"] == "btl"
     assert "btl" not in told["headline"]
     assert "btl is shown the cost of a round before playing it: a yardstick, not a learner" in told["lede"]
     assert told["map"]["learners"] == ["ftl", "track"]
     seen = visit(page, 1440)
     assert seen["errors"] == []
-    assert seen["cards"][0][0] == "btlsees c_t"
+    assert seen["table"][1][0] == "btlsees cₜ first"
 
 
 def test_a_run_of_nobody_but_who_sees_the_costs_has_a_page(tmp_path: Path) -> None:
-    page = _played(tmp_path / "run", "ring:6", "iid", 20, learners=("btl",))
-    told = _told(page)
-    assert told["headline"].startswith("btl (sees c_t) paid ")
+    page = played(tmp_path / "run", "ring:6", "iid", 20, learners=("btl",))
+    told = told_by(page)
+    assert told["headline"].startswith("btl (sees cₜ) paid ")
     assert visit(page, 1440)["errors"] == []
-    large = _told(_played(tmp_path / "large", "random:3001:4", "iid", 2, learners=("btl",)))
-    assert [column["name"] for column in large["map"]["columns"]] == ["state", "mean cost", "chance, btl (sees c_t)"]
+    large = told_by(played(tmp_path / "large", "random:3001:4", "iid", 2, learners=("btl",)))
+    assert [column["name"] for column in large["map"]["columns"]] == ["state", "mean cost", "chance, btl (sees cₜ)"]
 
 
 def test_labels_cannot_break_out_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     table = "from,to,weight\n</script><b>,b,1\nb,</script><b>,1\nb,b,1\n"
     (tmp_path / "moves.csv").write_text(table)
-    page = _played(tmp_path / "run", str(tmp_path / "moves.csv"), "iid", 4, normalise=True)
+    page = played(tmp_path / "run", str(tmp_path / "moves.csv"), "iid", 4, normalise=True)
     assert "</script><b>" not in page.read_text(encoding="utf-8")
     assert visit(page, 1440)["errors"] == []
 

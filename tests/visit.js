@@ -24,7 +24,21 @@
   const table = document.querySelector(document.querySelector("#map table") ? "#map table" : "#certificates table");
   const column = (k) => [...table.querySelectorAll("tbody tr")].map((row) => row.children[k].textContent);
   if (table) { table.querySelectorAll("th")[0].click(); seen.up = column(0); table.querySelectorAll("th")[0].click(); seen.down = column(0); }
-  seen.cards = [...document.querySelectorAll("#cards .card")].map((card) => [...card.querySelectorAll("h3, dt, dd")].map((part) => part.textContent));
+  seen.table = [...document.querySelectorAll("#compare tr")].map((row) => [...row.children].map((cell) => cell.textContent));
+  const fold = document.querySelector("#certificates details");
+  seen.open = fold?.open; seen.statements = document.querySelectorAll("#certificates tbody tr").length;
+  if (fold) fold.open = true;
+  seen.text = document.querySelector("main").innerText;
+  seen.marks = document.querySelectorAll("#parts-chart line.net").length;
+  seen.fills = ["#paid-chart", "#parts-chart"].map((id) => [...new Set([...document.querySelectorAll(id + " rect")].map((bar) => getComputedStyle(bar).fill))]);
+  seen.strokes = [...new Set([...document.querySelectorAll("#regret path")].map((line) => getComputedStyle(line).stroke))];
+  if (canvas) {
+    const keys = (key) => canvas.dispatchEvent(new KeyboardEvent("keydown", { key }));
+    const bounds = () => canvas.dataset.bounds.split(",").map(Number);
+    seen.canvas = [canvas.clientWidth, canvas.clientHeight]; seen.bounds = bounds(); seen.arrows = Number(canvas.dataset.arrows);
+    keys("+"); seen.zoomed = bounds(); keys("ArrowLeft"); seen.moved = bounds(); keys("0"); seen.again = bounds();
+    seen.chosen = [...document.querySelectorAll("#map button[aria-pressed=true]")].map((button) => button.textContent);
+  }
   seen.axis = [...document.querySelectorAll("#regret svg text")].at(-1).textContent;
   seen.ticks = ["#regret", "#effort"].map((id) => document.querySelectorAll(id + " svg .grid").length);
   seen.figures = [-0, -0.0004, -0.4, 0].map((value) => number(value, 3));

@@ -21,15 +21,32 @@ Out = Annotated[
 Open = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
 
 
+Certify = Annotated[
+    str,
+    typer.Option(
+        "--certify",
+        metavar="all|sample|none",
+        help="On which rounds to check the theory. A sample is the first rounds of a large game, and all of a small.",
+    ),
+]
+
+
 @app.command()
 def report(
-    run: Run, out: Out = None, show: Open = False, trust: Trust = False, as_json: Json = False, quiet: Quiet = False
+    run: Run,
+    out: Out = None,
+    certify: Certify = "sample",
+    show: Open = False,
+    trust: Trust = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write a page about a run: one file that works anywhere."""
     with complaints():
-        path = write(run, out, quiet, trust)
+        path, told = write(run, out, quiet, trust, certify)
         if as_json:
-            print_json({"page": str(path), "bytes": path.stat().st_size})
+            looked = {"certify": certify, "certified_rounds": told["certificates"]["certified_rounds"]}
+            print_json({"page": str(path), "bytes": path.stat().st_size, "rounds": told["rounds"]} | looked)
         else:
             typer.echo(f"The page is in {path}")
         if show:
@@ -87,7 +104,7 @@ def demo(out: DemoOut = Path("runs/demo"), show: Open = False, as_json: Json = F
         with Progress(quiet) as progress:
             runs.resume(out, runs.Spec.of(**DEMO), watch=progress)
         summary = runs.Folder(out).summary()
-        path = write(out, None, quiet)
+        path, _ = write(out, None, quiet)
         if as_json:
             print_json(summary | {"page": str(path)})
         else:
@@ -113,14 +130,16 @@ def _tell(summary: dict[str, Any], path: Path) -> None:
     typer.echo(f"See it move: {path} (or lsmdp demo --open)")
 
 
-def write(run: Path, out: Path | None, quiet: bool, trust: bool = False) -> Path:
-    """Write the page, showing progress on stderr."""
+def write(
+    run: Path, out: Path | None, quiet: bool, trust: bool = False, certify: str = "sample"
+) -> tuple[Path, dict[str, Any]]:
+    """Write the page, showing progress on stderr; where it is, and what it says."""
     from lsmdp.cli.terminal import Progress
-    from lsmdp.report import write_page
+    from lsmdp.report import write_story
 
     with Progress(quiet) as progress:
 
         def watch(what: str, t: int, rounds: int) -> None:
             progress.tick(t, rounds, lambda rate: f"{what}: round {t:,} of {rounds:,}, {rate:,.0f} a second")
 
-        return write_page(run, out, watch, trust=trust)
+        return write_story(run, out, watch, trust=trust, certify=certify)

@@ -249,7 +249,7 @@ class Progress:
         self._bar = Bar(*columns, console=self._console, transient=True, disable=plain)
         self._pause = LONG_PAUSE if plain else PAUSE
         self._began = self._due = 0.0
-        self._first = 0
+        self._first = self._last = 0
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -263,10 +263,15 @@ class Progress:
         self.tick(game.t, rounds, lambda rate: _described(game, rounds, rate))
 
     def tick(self, t: int, rounds: int | None, describe: Callable[[float], str]) -> None:
-        """Round t is done; ``describe`` is asked for words now and then, and told the rounds a second."""
+        """Round t is done; ``describe`` is asked for words now and then, and told the rounds a second.
+
+        A round that is earlier than the last one begins another count.
+        """
         now = time.perf_counter()
-        if not self._began:
+        if not self._began or t < self._last:
             self._began, self._first, self._due = now, t, now + self._pause
+            for task in self._bar.task_ids:
+                self._bar.remove_task(task)
             self._bar.add_task(describe(0.0), total=rounds, completed=t)
         elif now >= self._due or (t == rounds and not self._bar.disable):
             self._due = now + self._pause
@@ -275,6 +280,7 @@ class Progress:
                 self._console.print(f"{describe(rate)}{_time_left(t, rounds, rate)}", soft_wrap=True)
             else:
                 self._bar.update(self._bar.task_ids[0], completed=t, description=describe(rate))
+        self._last = t
 
 
 def _described(game: Game, rounds: int | None, rate: float) -> str:

@@ -7,6 +7,7 @@ be ten times the size of the data, and has no map that moves.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from lsmdp.errors import SpecError
 from lsmdp.files import atomic, clear, explained
@@ -14,29 +15,43 @@ from lsmdp.report.pages import assemble
 from lsmdp.report.story import Watch, story
 from lsmdp.runs import Folder, load
 
-__all__ = ["page", "write_page"]
+__all__ = ["page", "write_page", "write_story"]
 
 
-def write_page(path: Path, out: Path | None = None, watch: Watch | None = None, *, trust: bool = False) -> Path:
+def write_page(
+    path: Path, out: Path | None = None, watch: Watch | None = None, *, trust: bool = False, certify: str = "sample"
+) -> Path:
     """Write the page of the run in a folder, into the folder unless another place is named; returns where it is.
 
-    ``trust`` as for ``runs.load``.
+    ``trust`` as for ``runs.load``. ``certify`` says on which rounds the theory is evaluated: ``all``, ``none``, or a
+    ``sample``, the first so many that a large game was not played in less time. Of a small game that is all of them.
     """
+    return write_story(path, out, watch, trust=trust, certify=certify)[0]
+
+
+def write_story(
+    path: Path, out: Path | None = None, watch: Watch | None = None, *, trust: bool = False, certify: str = "sample"
+) -> tuple[Path, dict[str, Any]]:
+    """The same, and what the page says."""
     target = path / "report.html" if out is None else out
     if target.is_dir():
         raise SpecError(f'"{target}" is a folder. Name a file with --out, for example {target / "report.html"}.')
-    text = page(Folder(path), watch, trust=trust)
+    told = _told(Folder(path), watch, trust, certify)
     with explained(target), atomic(target) as stream:
-        stream.write(text.encode())
+        stream.write(assemble("lsmdp.report", told).encode())
     clear(target.parent)
-    return target
+    return target, told
 
 
 def _nobody(_what: str, _t: int, _rounds: int) -> None:
     """Watches nothing."""
 
 
-def page(folder: Folder, watch: Watch | None = None, *, trust: bool = False) -> str:
+def page(folder: Folder, watch: Watch | None = None, *, trust: bool = False, certify: str = "sample") -> str:
     """The page as text."""
+    return assemble("lsmdp.report", _told(folder, watch, trust, certify))
+
+
+def _told(folder: Folder, watch: Watch | None, trust: bool, certify: str) -> dict[str, Any]:
     folder.require_finished()
-    return assemble("lsmdp.report", story(folder, load(folder.path, trust=trust), watch or _nobody))
+    return story(folder, load(folder.path, trust=trust), watch or _nobody, certify)

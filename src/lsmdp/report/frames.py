@@ -7,8 +7,9 @@ field is one byte per state, scaled between its least and its largest value in t
 a scale of square roots, so that rare places show too. A field whose values agree to six digits is flat: its colours
 would show rounding.
 
-A flow has two bytes per state: the mean step of the policy, E[position of the next state] - position, in units of the
-longest step in the frame.
+A flow has two bytes per state. On a grid they are the mean step of the policy, E[position of the next state] -
+position, in units of the longest step in the frame. On a network they say which move away from the state is the
+likeliest, as its place among the moves of the state (255: there is none, or too many), and how likely it is.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ FRAMES = 90
 FEWEST = 6
 FLAT = 1e-6
 BUDGET = 2_400_000  # bytes of fields, before they are written in base64
+MOST_MOVES = 150_000  # moves of a network that are drawn: beyond, lines would cover the paper, and the page be large
+NO_MOVE = 255  # in a flow on a network
 
 
 class Film:
@@ -55,8 +58,14 @@ class Film:
         for name, (policy, law) in standing.items():
             fields[f"value:{name}"] = scaled(policy.v)
             fields[f"law:{name}"] = scaled(law, root=True)
-            fields[f"flow:{name}"] = _flow(policy, self.places)
+            fields[f"flow:{name}"] = self._flow(policy)
         self.shots.append({"t": t, "fields": fields})
+
+    def _flow(self, policy: Policy) -> dict[str, Any]:
+        lmdp = self.run.lmdp
+        if lmdp.grid_shape is not None:
+            return mean_steps(policy, self.places)
+        return likeliest_moves(policy) if lmdp.P.nnz <= MOST_MOVES else {"data": ""}
 
     def shoot(self, watch: Callable[[int], None]) -> None:
         """Play the run again for the frames alone."""
@@ -95,7 +104,23 @@ def scaled(values: Floats, root: bool = False) -> dict[str, Any]:
     return {"low": low, "high": high, "flat": flat, "data": _text(levels)}
 
 
-def _flow(policy: Policy, positions: Any) -> dict[str, Any]:
+def likeliest_moves(policy: Policy) -> dict[str, Any]:
+    """For each state its likeliest move to another: its place among the moves of the state, and its chance."""
+    P, Q = policy.lmdp.P, policy.matrix()
+    rows = policy.lmdp.entry_rows
+    away = np.where(P.indices == rows, -1.0, Q.data)
+    most = np.maximum.reduceat(away, P.indptr[:-1])
+    at = np.flatnonzero(away == most[rows])
+    first = at[np.unique(rows[at], return_index=True)[1]]  # one of each state
+    rank = first - P.indptr[:-1]
+    levels = np.stack(
+        [np.where((most > 0.0) & (rank < NO_MOVE), rank, NO_MOVE), np.round(255.0 * np.maximum(most, 0.0))]
+    )
+    return {"low": 0.0, "high": 1.0, "data": _text(levels.T.astype(np.uint8).ravel())}
+
+
+def mean_steps(policy: Policy, positions: Any) -> dict[str, Any]:
+    """The mean step of the policy from each state."""
     step = np.stack([policy.expect(positions[:, k]) - positions[:, k] for k in (1, 0)], axis=1)
     longest = float(np.abs(step).max())
     levels = np.round(127.0 + 127.0 * step / longest if longest > 0.0 else np.full(step.shape, 127.0))

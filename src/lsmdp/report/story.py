@@ -15,49 +15,59 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import Floats
+from lsmdp.errors import SpecError
 from lsmdp.game import Run
 from lsmdp.learners.names import titled
-from lsmdp.model import LMDP
-from lsmdp.pictures import palette
 from lsmdp.regret.summary import LEADER_GAP
 from lsmdp.report import words
 from lsmdp.report.frames import Film
+from lsmdp.report.maps import the_map
 from lsmdp.report.pages.words import counted
 from lsmdp.runs import Folder
 from lsmdp.runs.folder import damaged
-from lsmdp.theory import Certificate, Certificates, certify
+from lsmdp.theory import STATEMENTS, Certificate, Certificates, certify
 from lsmdp.theory.beyond import sharp_terms
 from lsmdp.theory.regrets import excess_bound, printed_bound
 
 POINTS = 400  # of a curve
-CERTIFIED = 6e6  # rounds times states up to which the run is certified for the page
+CERTIFY = ("all", "sample", "none")  # which rounds the theory is evaluated on
+# A round of the theory takes some 10 microseconds for each state, and as long as this many states besides.
+STATES_OF_ONE_ROUND = 250
+# Rounds times states that a sample has: some three seconds, which the play of a game that is larger took itself.
+SAMPLE = 300_000
+FEWEST_ROUNDS = 10  # of a sample, however large the model
 READABLE = 1e4  # a bound is drawn if it is at most this many times the largest regret
 
 Watch = Callable[[str, int, int], None]  # what is being done, the round, and of how many
 
 
-def story(folder: Folder, run: Run, watch: Watch) -> dict[str, Any]:
-    """The whole page."""
+def story(folder: Folder, run: Run, watch: Watch, which: str = "sample") -> dict[str, Any]:
+    """The whole page. ``which``: on which rounds the theory is evaluated."""
+    if which not in CERTIFY:
+        raise SpecError(f'"{which}" does not say what to certify. Say all, sample or none.')
     summary = folder.summary()
     seen = run.game.seen
     costs = float(seen.lowest.min()), float(seen.highest.max())
     learners = _learners(summary, costs[0])
+    best = words.least(learners)[0]["name"]
     film = Film(run)
-    found = _certified(run, film, lambda t: watch("certifying", t, run.rounds))
+    rounds = Rounds(folder, summary)
+    count = looked_at(run, which)
+    found = _certified(run, count, film, rounds, lambda t: watch("certifying", t, count))
     if film.shots == [] and film.places is not None:
         film.shoot(lambda t: watch("drawing the map", t, run.rounds))
-    rounds = Rounds(folder, summary)
     return {
         "rounds": summary["rounds"],
         "kicker": _kicker(folder, summary),
         "headline": words.headline(learners, summary["rounds"]),
         "lede": words.lede(learners, summary, costs[0]),
         "learners": learners,
-        "curves": _curves(rounds, found, summary),
+        "comparison": _comparison(learners, summary["rounds"]),
+        "curves": _curves(rounds, found, summary, best),
         "parts": {"title": words.parts_title(learners)},
-        "map": _map(run, film),
+        "map": the_map(run, film, best),
         "effort": _effort(rounds, summary, costs),
-        "certificates": _certificates(found),
+        "certificates": _certificates(found, run),
         "provenance": _provenance(folder),
     }
 
@@ -69,7 +79,9 @@ class Rounds:
         table = folder.rounds()
         names = np.array(table["learner"].to_pylist())
         columns = ("loss", "average_cost", "gap", "steps", "seconds")
-        self.titles = {name: titled(name, bool(one.get("clairvoyant"))) for name, one in summary["learners"].items()}
+        self.titles = {
+            name: words.named(titled(name, bool(one.get("clairvoyant")))) for name, one in summary["learners"].items()
+        }
         self.by_learner: dict[str, dict[str, Floats]] = {}
         for name in summary["learners"]:
             mine = names == name
@@ -81,7 +93,7 @@ class Rounds:
 
     def leaders(self, summary: dict[str, Any], found: Certificates | None) -> Floats | None:
         """lambda_{t+1} for t = 1, ..., T, where somebody knows it."""
-        if found is not None:
+        if found is not None and summary["rounds"] == found.game.T:
             return np.asarray(found.game.leader.average_cost[1:] * found.game.temperature)
         if "ftl" not in self.by_learner:
             return None
@@ -90,7 +102,7 @@ class Rounds:
 
 
 def _learners(summary: dict[str, Any], floor: float) -> list[dict[str, Any]]:
-    """What the cards show; each regret is named with its comparator, and is 0 where it is nothing."""
+    """What the table shows; each regret is named with its comparator, and is 0 where it is nothing."""
     T, rows = summary["rounds"], []
     for name, one in summary["learners"].items():
         loss, sees = one["loss"], bool(one.get("clairvoyant"))
@@ -98,7 +110,7 @@ def _learners(summary: dict[str, Any], floor: float) -> list[dict[str, Any]]:
         idealised = words.settled(one["idealised_regret"], T, loss)
         facts = [
             ("state cost", one["state_cost"]),
-            ("control cost", one["control_cost"]),
+            ("control cost", words.spent(one["control_cost"], loss)),
             ("regret against the leader", against["leader"]),
             ("excess over T·λ, as drawn", words.settled(loss - T * summary["average_cost_of_leader"], T, loss)),
             ("idealised regret, over T·λ", idealised),
@@ -112,11 +124,11 @@ def _learners(summary: dict[str, Any], floor: float) -> list[dict[str, Any]]:
         rows.append(
             {
                 "name": name,
-                "title": titled(name, sees),
+                "title": words.named(titled(name, sees)),
                 "clairvoyant": sees,
                 "loss": loss,
                 "state_cost": one["state_cost"],
-                "control_cost": one["control_cost"],
+                "control_cost": words.spent(one["control_cost"], loss),
                 "idealised": idealised,
                 "transient": words.settled(one["transient"], T, loss),
                 "comparator": words.settled(one["comparator"], T, loss),
@@ -127,13 +139,26 @@ def _learners(summary: dict[str, Any], floor: float) -> list[dict[str, Any]]:
     return [row | {"badge": words.badge(row, rows)} for row in rows]
 
 
+def _comparison(learners: list[dict[str, Any]], rounds: int) -> list[dict[str, Any]]:
+    """The learners side by side: a column for each figure, with the same decimals in all its lines."""
+    names = list(dict.fromkeys(name for one in learners for name, _ in one["facts"]))
+    columns = {"loss": [one["loss"] for one in learners], "a round": [one["loss"] / rounds for one in learners]}
+    columns |= {name: [dict(one["facts"]).get(name) for one in learners] for name in names}
+    return [{"name": name, "values": values, "decimals": words.decimals(values)} for name, values in columns.items()]
+
+
 def _kicker(folder: Folder, summary: dict[str, Any]) -> str:
     spec = folder.spec()
     states, rounds = counted(summary["states"], "state"), counted(summary["rounds"], "round")
-    return f"{spec.kernel} against {spec.costs} · {states} · {rounds}"
+    return f"{_short(spec.kernel)} against {_short(spec.costs)} · {states} · {rounds}"
 
 
-def _curves(rounds: Rounds, found: Certificates | None, summary: dict[str, Any]) -> dict[str, Any]:
+def _short(source: str) -> str:
+    """A name, or that of a file without its folders."""
+    return source.rsplit("/", 1)[-1]
+
+
+def _curves(rounds: Rounds, found: Certificates | None, summary: dict[str, Any], best: str) -> dict[str, Any]:
     T, average = summary["rounds"], rounds.leaders(summary, found)
     t = np.arange(1, T + 1)
     keep = _sampled(T)
@@ -154,7 +179,7 @@ def _curves(rounds: Rounds, found: Certificates | None, summary: dict[str, Any])
     bounds = _bounds(found, t[keep], largest)
     what, over = ("excess", "over t·λ") if average is not None else ("regret", "against the leader")
     return {
-        "title": words.growth_title(curves, T, what, over),
+        "title": words.growth_title(curves, T, what, over, best),
         "finding": words.growth_finding(slopes),
         "what": f"{what} {over}",
         "note": words.curve_note(average is not None, found, bounds),
@@ -164,8 +189,8 @@ def _curves(rounds: Rounds, found: Certificates | None, summary: dict[str, Any])
 
 
 def _bounds(found: Certificates | None, t: Any, largest: float) -> list[dict[str, Any]]:
-    """The bounds as curves, where they are finite and not beyond any paper."""
-    if found is None:
+    """The bounds as curves, where they are finite and not beyond any paper; none of rounds nobody looked at."""
+    if found is None or t[-1] > found.game.T:
         return []
     game = found.game
     own = np.sum(list(sharp_terms(game, game.ftl).values()), axis=0)[t - 1] * game.temperature
@@ -188,78 +213,6 @@ def _slope(t: Any, regret: Floats) -> float | None:
     if at.size < 5 or (regret[at] <= 0.0).any():
         return None
     return float(np.polyfit(np.log(t[at]), np.log(regret[at]), 1)[0])
-
-
-def _map(run: Run, film: Film) -> dict[str, Any]:
-    lmdp, places, names = run.lmdp, film.places, film.names
-    if places is None:
-        return _table_of_states(run)
-    grid = lmdp.grid_shape is not None
-    unit = 1.0 if grid else max(float(np.ptp(places, axis=0).max()), 1e-9) / 60.0
-    return {
-        "kind": "grid" if grid else "graph",
-        "title": f"Watch {names[0]}: where it goes, round by round" if names else "What each round costs, on the map",
-        "finding": _busiest(run),
-        "learners": names,
-        "note": ("Arrows are the mean step of the policy. " if names else "")
-        + "Colours run from the least to the largest value of the round shown"
-        + ("; where it is, on a scale of square roots." if names else ".")
-        + ("" if lmdp.positions is not None else " Places are computed from the moves; they are no map."),
-        "x": [round(float(x), 4) for x in places[:, 1]],
-        "y": [round(float(y), 4) for y in places[:, 0]],
-        "unit": unit,
-        "radius": float(np.clip(18.0 / math.sqrt(lmdp.n), 0.18, 1.2)),
-        "edges": [] if grid else _edges(lmdp.P),
-        "ramp": [f"rgb({r},{g},{b})" for r, g, b in palette()[::4]],
-        "frames": film.shots,
-    }
-
-
-def _busiest(run: Run) -> str:
-    """Where each learner ends up most likely to be."""
-    players = run.game.players
-    said = [words.likeliest(player.learner.title, player.law, lambda x: _place(run.lmdp, x)) for player in players]
-    return f"The likeliest place after the last round: {', '.join(said)}."
-
-
-def _place(lmdp: LMDP, x: int) -> str:
-    if lmdp.grid_shape is None or lmdp.labels is not None:
-        return lmdp.name_of(x)
-    row, column = (int(part) for part in lmdp.positions[x])
-    return f"row {row}, column {column}"
-
-
-def _edges(P: Any) -> list[int]:
-    rows = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))
-    once = rows < P.indices
-    return np.stack([rows[once], P.indices[once]], axis=1).ravel().tolist()
-
-
-def _table_of_states(run: Run) -> dict[str, Any]:
-    lmdp = run.lmdp
-    laws = {player.learner.title: player.law for player in run.game.players}
-    shown = np.unique(np.concatenate([np.argsort(-law)[:150] for law in laws.values()]))
-    mean = run.game.seen.mean
-    columns = [
-        {"name": "state"},
-        {"name": "mean cost", "number": True},
-        *({"name": f"chance, {name}", "number": True} for name in laws),
-    ]
-    rows = [[lmdp.name_of(int(x)), float(mean[x]), *(float(law[x]) for law in laws.values())] for x in shown]
-    return {
-        "kind": "table",
-        "title": "Where the learners are after the last round",
-        "finding": f"The model has {lmdp.n:,} states{_no_map(run)}: here are the likeliest {len(rows):,}. "
-        "Click a heading to sort.",
-        "note": "",
-        "columns": columns,
-        "rows": rows,
-    }
-
-
-def _no_map(run: Run) -> str:
-    replayable = getattr(run.costs, "replayable", True)
-    return " and no coordinates" if replayable else ", and its costs cannot be read again to show it round by round"
 
 
 def _effort(rounds: Rounds, summary: dict[str, Any], costs: tuple[float, float]) -> dict[str, Any]:
@@ -293,25 +246,42 @@ def _median(values: Floats) -> float | None:
     return float(np.median(known)) if known.size else None
 
 
-def _certified(run: Run, film: Film, watch: Callable[[int], None]) -> Certificates | None:
-    if run.rounds * run.lmdp.n > CERTIFIED or not getattr(run.costs, "replayable", True):
+def looked_at(run: Run, which: str) -> int:
+    """On how many rounds, from the first on, the theory is evaluated: of a small game a sample is all of them."""
+    if which == "none" or not getattr(run.costs, "replayable", True):
+        return 0
+    sample = max(FEWEST_ROUNDS, SAMPLE // (run.lmdp.n + STATES_OF_ONE_ROUND))
+    return run.rounds if which == "all" else min(run.rounds, sample)
+
+
+def _certified(run: Run, count: int, film: Film, rounds: Rounds, watch: Callable[[int], None]) -> Certificates | None:
+    if not count:
         return None
-    return certify(run, search=False, watch=watch, look=film.look, at=film.rounds)
+    if count == run.rounds:
+        return certify(run, search=False, watch=watch, look=film.look, at=film.rounds)
+    paid = {name: float(columns["loss"][:count].sum()) for name, columns in rounds.by_learner.items()}
+    return certify(run, search=False, watch=watch, rounds=count, recorded=paid)
 
 
-def _certificates(found: Certificates | None) -> dict[str, Any]:
+def _certificates(found: Certificates | None, run: Run) -> dict[str, Any]:
     if found is None:
         return {
             "title": "The theory was not evaluated on this run",
-            "finding": "The run is too large for it to be quick, or its costs cannot be read again.",
+            "finding": "It was not asked for, or the costs of the run cannot be read again.",
             "note": "lsmdp certify DIR evaluates every statement of the paper on a run of any size.",
+            "looked_at": words.rounds_looked_at(0, run.rounds),
+            "certified_rounds": 0,
+            "open": False,
             "rows": [],
         }
     return {
         "title": words.certificates_title(found),
-        "finding": words.certificates_finding(found),
-        "note": "Statements about learners name them in the second column; the others are about follow the leader with "
-        "exact leaders.",
+        "finding": words.certificates_meaning(found),
+        "note": f"{words.certificates_finding(found)} Statements about learners name them in the second column; the "
+        "others are about follow the leader with exact leaders.",
+        "looked_at": words.rounds_looked_at(found.game.T, run.rounds),
+        "certified_rounds": found.game.T,
+        "open": not found.holds,
         "rows": [_line(found, one) for one in found.certificates],
     }
 
@@ -319,7 +289,25 @@ def _certificates(found: Certificates | None) -> dict[str, Any]:
 def _line(found: Certificates, certificate: Certificate) -> list[Any]:
     one, sign = certificate.to_dict(), "=" if certificate.kind == "identity" else "≤"
     said = words.verdict(found, certificate)
-    return [one["label"], one["about"] or one["reading"], one["left"], sign, one["right"], said, one["where"]]
+    return [
+        one["label"],
+        one["about"] or one["reading"],
+        one["left"],
+        sign,
+        one["right"],
+        said,
+        words.named(one["where"]),
+        _statement(certificate),
+    ]
+
+
+def _statement(certificate: Certificate) -> str:
+    """What it says, as printed or as it holds; nothing for what is no statement of the theory."""
+    known = STATEMENTS.get(certificate.label)
+    if known is None:
+        return ""
+    as_printed = certificate.reading == "printed" or known.holds == "the same"
+    return known.printed if as_printed else known.holds
 
 
 def _provenance(folder: Folder) -> list[list[str]]:

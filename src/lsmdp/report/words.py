@@ -15,6 +15,7 @@ of that range, and whoever is told to be certified is told with the widest gap.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -36,6 +37,23 @@ SAME = 1e-10  # losses that differ by less than this share of them are equal to 
 SMALL = 0.01  # of the range of the costs: a gap that is a certificate
 
 Learners = Sequence[Mapping[str, Any]]
+
+
+def named(text: str) -> str:
+    """A title or a place as it is printed: a label alone, without the number of its state, and c_t with an index."""
+    placed = re.sub(r', state [\d,]+ "([^"]*)"', r", at \1", text)
+    return re.sub(r'state [\d,]+ "([^"]*)"', r"\1", placed).replace("c_t", "cₜ")
+
+
+def decimals(values: Sequence[float | None]) -> int:
+    """How many decimals the numbers of a column have: five digits of the largest, and two at least of what is small."""
+    largest = max((abs(value) for value in values if value is not None), default=0.0)
+    return int(np.clip(4 - math.floor(math.log10(largest)), 0, 6)) if largest > 0.0 else 2
+
+
+def spent(control: float, loss: float) -> float:
+    """A control cost, 0 where it is rounding."""
+    return 0.0 if abs(control) <= SAME * abs(loss) else control
 
 
 def nothing(value: float, rounds: int, loss: float) -> bool:
@@ -63,7 +81,7 @@ def least(learners: Learners) -> list[Mapping[str, Any]]:
 def badge(one: Mapping[str, Any], learners: Learners) -> str:
     """What stands beside a name: the least loss is worth a word where somebody paid more."""
     if one["clairvoyant"]:
-        return "sees c_t"
+        return "sees cₜ first"
     best = least(learners)
     if one not in best or len(best) == len(contest(learners)):
         return ""
@@ -133,12 +151,12 @@ def says_something(bound: float, loss: float, rounds: int, floor: float) -> bool
     return bool(bound < loss - rounds * floor or nothing(bound, rounds, loss))
 
 
-def growth_title(curves: Sequence[Mapping[str, Any]], rounds: int, what: str, over: str) -> str:
-    """How the curve of follow the leader, or of the first learner, has grown since half way.
+def growth_title(curves: Sequence[Mapping[str, Any]], rounds: int, what: str, over: str, best: str = "") -> str:
+    """How the curve of the best learner, or of the first, has grown since half way.
 
     It is some regret, and ``over`` names its comparator.
     """
-    one = next((one for one in curves if one["name"] == "ftl"), curves[0])
+    one = next((one for one in curves if one["name"] == best), curves[0])
     known = {s: r for s, r in zip(one["t"], one["regret"], strict=True) if r is not None and s > 1}
     if len(known) < 4:
         return f"{what.capitalize()} {over}, round by round"
@@ -171,7 +189,7 @@ def curve_note(every_round: bool, found: Certificates | None, bounds: Sequence[A
     if every_round:
         said = (
             "Drawn is the excess, loss − t·λ: λ is the average cost of the best policy for the mean of the first t "
-            "costs. The regret against the leader, on the cards, compares with what that policy itself would have paid "
+            "costs. The regret against the leader, in the table, compares with what that policy itself would have paid "
             "in these rounds; the two differ by the comparator term below, and may differ in sign. "
         )
     if found is not None and len(bounds) < 3:
@@ -209,6 +227,11 @@ def scale_of(costs: tuple[float, float]) -> float:
     return highest - lowest or abs(highest) or 1.0
 
 
+def settled_cost(cost: float, costs: tuple[float, float]) -> float:
+    """A cost, 0 where it is nothing beside the range of the costs."""
+    return 0.0 if abs(cost) <= SAME * scale_of(costs) else cost
+
+
 def effort_title(gaps: Mapping[str, Floats], costs: tuple[float, float], pace: str) -> str:
     """Which learners are certified in every round, and how closely."""
     scale = scale_of(costs)
@@ -231,7 +254,7 @@ def effort_finding(gaps: Mapping[str, Floats], costs: tuple[float, float]) -> st
         widest, at = float(known.max()), int(np.nanargmax(gap)) + 1
         missing = f", and none in {counted(gap.size - known.size, 'round')}" if known.size < gap.size else ""
         said.append(f"{name} {figure(widest, 2)} (round {at:,}), {figure(float(known[-1]), 2)} at the end{missing}")
-    lowest, highest = costs
+    lowest, highest = (settled_cost(cost, costs) for cost in costs)
     span = f"run from {figure(lowest)} to {figure(highest)}" if highest > lowest else f"are all {figure(lowest)}"
     return (
         "A gap is how much the policy played may cost above the optimum, for the mean cost it was chosen for. The "
@@ -250,6 +273,39 @@ def certificates_title(found: Certificates) -> str:
         return "; ".join([*said, "none was looked at as printed"])
     wrong = printed["fails as printed"]
     return "; ".join([*said, f"{wrong:,} {'fails' if wrong == 1 else 'fail'} as the paper prints them"])
+
+
+def certificates_meaning(found: Certificates) -> str:
+    """What the statements mean for this run, in a sentence or two."""
+    if not found.holds:
+        labels = listed(dict.fromkeys(one.label for one in found.failures))
+        return (
+            f"For this run that means: something is wrong. {labels} should hold and does not, so this is a bug or a "
+            "discovery; please report it, and do not rely on the bounds below."
+        )
+    own = found.bounds()[0]  # of follow the leader with exact leaders
+    bound, T = own["means"]["bound"], found.game.T
+    said = "For this run that means: nothing that was computed contradicts the theory"
+    if bound is None or not math.isfinite(bound):
+        return f"{said}."
+    tau = found.game.temperature
+    return (
+        f"{said}, and its numbers bound what learning cost: over {counted(T, 'round')} follow the leader with exact "
+        f"leaders pays {figure(own['excess'] * tau)} above T·λ, where at most {figure(bound * tau)} is possible."
+    )
+
+
+def rounds_looked_at(count: int, rounds: int) -> str:
+    """Which rounds the theory was evaluated on."""
+    if not count:
+        return "No round was looked at."
+    if count == rounds:
+        return "Every round was looked at." if rounds > 1 else "The one round was looked at."
+    return (
+        f"A sample was looked at: the first {count:,} of {rounds:,} rounds. They are a game of their own, and each "
+        "statement is about a game of any length; later rounds are not vouched for here. "
+        "lsmdp report DIR --certify all looks at every round."
+    )
 
 
 def certificates_finding(found: Certificates) -> str:

@@ -23,6 +23,7 @@ from lsmdp.arrays import (
     EPS,
     Floats,
     like,
+    mean,
 )
 from lsmdp.convex import lagrangian_gradient
 from lsmdp.errors import ConvergenceError
@@ -88,7 +89,7 @@ class Moment:
         mass = row_sums_of(P, pi)
         rows = self.lmdp.entry_rows
         logs = log_of(pi) - log_of(mass)[rows] - self.lmdp.log_P
-        return float(pi @ (c[rows] + logs))  # eq:statcost
+        return mean(pi, c[rows] + logs)  # eq:statcost
 
     def row(self, hitting: Floats | None, response: Response | None) -> LeaderRows:
         """What the statements about one leader need."""
@@ -150,13 +151,13 @@ def step(now: Moment, after: Moment, c_t: Floats, response: Response | None) -> 
     to_next = divergence(P, now.q, after.q, after.log_ratio - now.log_ratio)
     back = divergence(P, after.q, now.q, now.log_ratio - after.log_ratio)
     on_next = after.pi - now.pi
-    bregman = float(after.pi @ after.log_q - now.pi @ now.log_q - on_next @ now.log_q)  # app:convexity
-    slope = abs(float(on_next @ (c_t[x] + now.log_ratio)))
+    bregman = mean(after.pi, after.log_q) - mean(now.pi, now.log_q) - mean(on_next, now.log_q)  # app:convexity
+    slope = abs(mean(on_next, c_t[x] + now.log_ratio))
     mass = after.mu - now.mu
     turned = on_next - mass[x] * now.q
     curvature = float(np.sum(turned / now.pi * turned)) if now.is_normal else np.nan
     drift = now.mu - after.mu
-    tail = float(after.mu @ change_c) + now.average_cost - after.average_cost
+    tail = mean(after.mu, change_c) + now.average_cost - after.average_cost
     change_v = after.v - now.v
     return StepRows(
         change_v=np.ptp(change_v),
@@ -172,13 +173,13 @@ def step(now: Moment, after: Moment, c_t: Floats, response: Response | None) -> 
         change_mu=np.abs(mass).sum(),
         ideal=now.cost_of_measure(c_t),
         ideal_next=after.cost_of_measure(c_t),
-        ideal_form=now.mu @ (c_t + now.average_cost - now.c),  # eq:lpiform
-        difference=drift @ (c_t - now.c) + tail,  # eq:lpidiff
-        difference_printed=drift @ (c_t + now.c) - after.mu @ change_c + now.average_cost - after.average_cost,
-        forward=now.mu @ to_next,
-        backward=after.mu @ back,
+        ideal_form=mean(now.mu, c_t + now.average_cost - now.c),  # eq:lpiform
+        difference=mean(drift, c_t - now.c) + tail,  # eq:lpidiff
+        difference_printed=mean(drift, c_t + now.c) - mean(after.mu, change_c) + now.average_cost - after.average_cost,
+        forward=mean(now.mu, to_next),
+        backward=mean(after.mu, back),
         bregman=bregman,
-        pinsker=0.5 * (after.mu @ moved**2),
+        pinsker=0.5 * mean(after.mu, moved**2),
         slope=slope,
         curvature=curvature,
         variance=np.nan if response is None or not now.is_normal else response.variance(c_t - now.c),

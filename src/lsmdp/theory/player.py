@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp.arrays import Floats
+from lsmdp.arrays import Floats, mean
 from lsmdp.learners import CompleteLearner, Tracking
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
@@ -80,24 +80,24 @@ class Traced:
         shift = self.last_mu - own.mu if len(self.rows) else np.zeros(unit.n)
         self.rows.add(
             PlayerRows(
-                loss=p @ (c_t + own.kl),
+                loss=mean(p, c_t + own.kl),
                 distance=np.abs(p - now.mu).sum(),
-                gain=(p - now.mu) @ (c_t - now.c),
-                boundary=(p - law) @ now.v,
-                drift=p @ (now.v - self.last - (now.v - self.last).min()),
-                boundary_own=(p - law) @ own.v,
-                residual=p @ own.r - now.average_cost,
+                gain=mean(p - now.mu, c_t - now.c),
+                boundary=mean(p - law, now.v),
+                drift=mean(p, now.v - self.last - (now.v - self.last).min()),
+                boundary_own=mean(p - law, own.v),
+                residual=mean(p, own.r) - now.average_cost,
                 gap=own.gap,
                 error=np.ptp(own.v - now.v),
                 span_v=np.ptp(own.v),
                 span_iterates=self._widest(own.v, after),
-                divergence=p @ to_leader,
-                ideal=own.mu @ (c_t + own.kl),
-                to_next=own.mu @ divergence(unit.P, own.q, after.q, after.log_ratio - own.log_ratio),
-                to_leader=own.mu @ to_leader,
-                own_next=own.mu @ divergence(unit.P, own.q, self.coming.q, self.coming.log_ratio - own.log_ratio),
-                own_ahead=own.mu @ self.coming.r,
-                own_shift=shift @ (own.r - (own.r.min() + own.r.max()) / 2),
+                divergence=mean(p, to_leader),
+                ideal=mean(own.mu, c_t + own.kl),
+                to_next=mean(own.mu, divergence(unit.P, own.q, after.q, after.log_ratio - own.log_ratio)),
+                to_leader=mean(own.mu, to_leader),
+                own_next=mean(own.mu, divergence(unit.P, own.q, self.coming.q, self.coming.log_ratio - own.log_ratio)),
+                own_ahead=mean(own.mu, self.coming.r),
+                own_shift=mean(shift, own.r - (own.r.min() + own.r.max()) / 2),
                 own_change_v=np.ptp(self.coming.v - own.v),
                 own_change_mu=np.abs(self.coming.mu - own.mu).sum(),
             )

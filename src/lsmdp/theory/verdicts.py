@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
-from lsmdp.game import Run, Tally
+from lsmdp.game import Run
 from lsmdp.learners import LearnerLike, completed
 from lsmdp.model import LMDP
 from lsmdp.theory.beyond import posteriori_terms, sharp_terms
@@ -126,31 +126,39 @@ def certify(
     watch: Callable[[int], None] | None = None,
     look: Look | None = None,
     at: Collection[int] = (),
+    rounds: int | None = None,
+    recorded: Mapping[str, float] | None = None,
 ) -> Certificates:
     """Check every statement on a run that was played, or on a model and costs.
 
     The statements of the paper are about follow the leader with exact leaders, which is played along whoever else
     plays. ``search`` looks for a better fixed policy than the last leader, on games that are small enough. ``exact``
     False leaves out what takes more than a few passes over P a round. ``look`` is shown the rounds ``at`` on the way.
+
+    Of a run, ``rounds`` looks at the first so many rounds only. They are a game of their own, and each statement is
+    about a game of any length. ``recorded`` is what each learner has paid in them on record; without it the replay of
+    a part of a run is compared with nothing.
     """
     if isinstance(game, Run):
-        return _certify_run(game, search=search, exact=exact, watch=watch, look=look, at=at)
+        options: dict[str, Any] = {"search": search, "exact": exact, "watch": watch, "look": look, "at": at}
+        if rounds is None or rounds >= game.rounds:
+            recorded = {name: tally.loss for name, tally in game.learners.items()}
+        return _certify_run(game, min(rounds or game.rounds, game.rounds), recorded or {}, **options)
     if costs is None:
         raise SpecError("certify needs costs beside a model: an array of rounds x states, or a cost sequence.")
-    options: dict[str, Any] = {"search": search, "exact": exact, "watch": watch, "look": look, "at": at}
+    options = {"search": search, "exact": exact, "watch": watch, "look": look, "at": at}
     return _look(trace(game, costs, completed(learners), start=start, **options), [])
 
 
-def _certify_run(run: Run, **options: Any) -> Certificates:
+def _certify_run(run: Run, rounds: int, recorded: Mapping[str, float], **options: Any) -> Certificates:
     if not getattr(run.costs, "replayable", True):
         raise SpecError(
             "the costs of this run came from standard input and cannot be read again. Play them from a file."
         )
     blind = [player.learner for player in run.game.players if not player.learner.clairvoyant]
-    costs = _First(run.costs, run.rounds)
-    game = trace(run.lmdp, costs, blind, start=run.game.start, **options)
-    tallies = [run.learners[learner.name] for learner in blind]
-    return _look(game, [_replayed(game, player, tally) for player, tally in zip(game.players, tallies, strict=True)])
+    game = trace(run.lmdp, _First(run.costs, rounds), blind, start=run.game.start, **options)
+    known = [player for player in game.players if player.name in recorded]
+    return _look(game, [_replayed(game, player, recorded[player.name]) for player in known])
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,11 +197,11 @@ def _players(game: Trace) -> list[PlayerTrace]:
     return [game.ftl, *game.players]
 
 
-def _replayed(game: Trace, player: PlayerTrace, tally: Tally) -> Certificate:
+def _replayed(game: Trace, player: PlayerTrace, loss: float) -> Certificate:
     """The loss on record is the loss of the replay, in units of the temperature."""
     size = 1.0 + abs(player.loss) + float(np.max(player.rows.span_v))
-    recorded = tally.loss / game.temperature
-    return equal("run:replay", "new", recorded, player.loss, tolerance=game.noise * size * game.T, about=player.name)
+    recorded, tolerance = loss / game.temperature, game.noise * size * game.T
+    return equal("run:replay", "new", recorded, player.loss, tolerance=tolerance, about=player.name)
 
 
 def _bound(game: Trace, player: PlayerTrace) -> dict[str, Any]:

@@ -20,8 +20,28 @@ function number(value, digits = 4) {
   if (value === null || value === undefined) return "–";
   if (typeof value === "string") return value === "infinite" ? "∞" : value;
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(2);
+  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return power(value, 2);
   return unsigned(value.toLocaleString("en", { maximumFractionDigits: size >= 1000 ? 1 : size >= 10 ? 2 : digits }));
+}
+
+// 1.2e-9 as it is written by hand: 1.2·10⁻⁹
+function raised(exponent) { return `10${String(exponent).replace(/./g, (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)])}`; }
+function power(value, digits) {
+  const [mantissa, exponent] = value.toExponential(digits).split("e");
+  const short = mantissa.replace(/\.?0+$/, "");
+  return short === "1" ? raised(Number(exponent)) : `${short}·${raised(Number(exponent))}`;
+}
+
+// the numbers of a column, all with the same decimals
+const fixed = (value, decimals) => value === null || value === undefined ? "–"
+  : value.toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }).replace(/^-(0\.?0*)$/, "$1");
+
+// formulas as the theory writes them in plain text: R_T, 10^-6 and lambda become what a book would print
+const GREEK = { lambda: "λ", alpha: "α", tau: "τ", mu: "μ", pi: "π", kappa: "κ", delta: "δ", sigma: "σ", theta: "θ", rho: "ρ", Lambda: "Λ", eps: "ε", inf: "∞", infinity: "∞", infinite: "∞" };
+function typeset(text) {
+  const word = (part) => part.replace(/[A-Za-z]+/g, (name) => GREEK[name] ?? name).replace(/<=/g, "≤").replace(/>=/g, "≥");
+  const parts = text.split(/([_^](?:\{[^}]*\}|-?\d+|\*|[A-Za-z]+(?:[+-]\d)?))/);
+  return parts.map((part) => /^[_^]./.test(part) ? make(part[0] === "_" ? "sub" : "sup", {}, word(part.slice(1).replace(/^\{|\}$/g, ""))) : word(part));
 }
 
 // what rounds to zero has no sign
@@ -31,7 +51,7 @@ const unsigned = (text) => text === "-0" ? "0" : text;
 function apart(low, high) {
   const shown = (value, digits) => {
     const size = Math.abs(value);
-    return size !== 0 && (size < 1e-4 || size >= 1e7) ? value.toExponential(digits - 1) : unsigned(value.toLocaleString("en", { maximumSignificantDigits: digits }));
+    return size !== 0 && (size < 1e-4 || size >= 1e7) ? power(value, digits - 1) : unsigned(value.toLocaleString("en", { maximumSignificantDigits: digits }));
   };
   let digits = 3;
   while (digits < 12 && shown(low, digits) === shown(high, digits)) digits += 1;
@@ -56,8 +76,8 @@ function sortable(holder, columns, rows) {
   const heads = columns.map((column, k) => make("th", { "data-sort": k, tabindex: 0, scope: "col", class: column.number ? "number" : "",
     onclick: () => sort(k), onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(k); } } }, column.name));
   const fill = () => body.replaceChildren(...rows.map((row) => make("tr", {}, ...columns.map((column, k) => {
-    const cell = row[k], shown = column.number ? number(cell) : String(cell ?? "–");
-    return make("td", { class: [column.number ? "number" : "", column.tone ? column.tone(cell) : ""].join(" ").trim() || null }, shown);
+    const cell = row[k], shown = column.show ? column.show(cell, row) : column.number ? number(cell) : String(cell ?? "–");
+    return make("td", { class: [column.number ? "number" : "", column.tone ? column.tone(cell) : ""].join(" ").trim() || null, title: column.exact?.(cell) }, ...[shown].flat());
   }))));
   const value = (cell) => cell === "infinite" ? Infinity : cell === "-infinite" ? -Infinity : cell;
   function sort(k) {

@@ -21,7 +21,10 @@ def counted(number: int, one: str, many: str = "") -> str:
 def figure(value: float, digits: int = 4) -> str:
     """A number with some digits; what rounds to zero has no sign, and a power of ten does not break over a line."""
     number, _, power = f"{value:z,.{digits}g}".partition("e")
-    return f"{number}·10{str(int(power)).translate(RAISED)}" if power else number
+    if not power:
+        return number
+    raised = f"10{str(int(power)).translate(RAISED)}"
+    return raised if number == "1" else f"{number}·{raised}"
 
 
 def yardsticks(names: list[str]) -> str:
