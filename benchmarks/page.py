@@ -27,7 +27,7 @@ TEXTS = {
     "rounds": """## Rounds at t ~ 1000
 
 Follow the leader with gap_t <= 10^-3/t, from round 1000 on, and `track` where the case says so. *median* and *mean* are
-products a round for learning alone, renewed factors included; *with books* is the median of whole rounds with exact
+products a round for learning alone, renewed factors included; *with accounts* is the median of whole rounds with exact
 losses, laws and divergences; *steps* are the solver's own; *renewals* are rounds after which it kept another factor;
 *certified* are the rounds whose certificate, evaluated again by other code, is narrow enough (for `track`: whose
 bounds hold), and a case counts only if all are. Memory at the peak of some rounds of a model like new, on top of P

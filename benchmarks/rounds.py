@@ -7,10 +7,9 @@ the same costs. After every round of lsmdp its certificate is evaluated again by
 ``certified`` counts the rounds where that interval is at most 1e-3 / t, and a case with fewer than all of them does not
 count.
 
-"learn" is the learner alone: ``observe``, or ``observe_all`` for as many rounds as ``play`` gives it at once, where it
-does that (small models, and leaders with a factor on up to 8,192 states). "with books" is a round with exact losses,
-laws and divergences. Renewals are rounds, or stretches of them, after which the learner's state keeps another factor or
-inverse than before.
+"learn" is the learner alone: ``observe_block`` for as many rounds as ``play`` gives it at once, which is one on large
+models. "with accounts" is a round with exact losses, laws and divergences. Renewals are blocks after which the
+learner's state keeps another factor or inverse than before.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from benchmarks.families import dense, roads
 from benchmarks.measure import Blocks, repeated, traced
 from benchmarks.peers import PEERS, Peer, gap_of
 from lsmdp.costs.sequence import block_rows
-from lsmdp.game import Table as GameTable
-from lsmdp.learners import Player, pack, unpack
+from lsmdp.game import Game as WholeGame
+from lsmdp.learners import pack, unpack
 
 FIRST = 1000  # the round before the first that is played
 WIDTH = 1e-3  # gap_t <= WIDTH / t
@@ -94,12 +93,12 @@ class Game:
         self.twin = lsmdp.LMDP(lmdp.P)  # for what is not to share the solver's memory with the rounds that are timed
 
     def play(self, rounds: int) -> None:
-        """Learn from some rounds, each timed, or in the stretches that a game is played in."""
+        """Learn from some rounds, each timed, or in the blocks that a game is played in."""
         self.means = []
-        size = block_rows(self.lmdp.n) if Player.of(self.learner).in_stretches(self.lmdp, self.state) else 1
+        size = block_rows(self.lmdp.n) if self.learner.takes_blocks(self.lmdp, self.state) else 1
         if size > 1:
             for first in range(0, rounds, size):
-                self._stretch(min(size, rounds - first))
+                self._block(min(size, rounds - first))
             return
         for _ in range(rounds):
             c_t, before = next(self.costs), self.state
@@ -122,10 +121,10 @@ class Game:
             self.certified += bool(after.hi - after.lo >= gap * (1.0 - 1e-9))
         self.rounds += 1
 
-    def _stretch(self, rounds: int) -> None:
+    def _block(self, rounds: int) -> None:
         costs, before = np.array([next(self.costs) for _ in range(rounds)]), self.state
         began = time.perf_counter()
-        found = self.learner.observe_all(self.lmdp, before, costs)
+        found = self.learner.observe_block(self.lmdp, before, costs)
         self.seconds += [(time.perf_counter() - began) / rounds] * rounds
         self.state = found.state
         self.steps += found.steps.tolist()
@@ -138,20 +137,15 @@ class Game:
             self.certified += bool(gap <= WIDTH / self.t and width <= WIDTH / self.t)
             self.rounds += 1
 
-    def with_books(self, rounds: int) -> float:
-        """Seconds a round with all the accounting, on a table of its own that goes on from here."""
-        table = GameTable.lay(self.twin, [self.learner])
-        table.t, table.seats[0].state = self.t, self.state
-        costs = list(islice(self.sequence.from_round(self.t + 1), rounds + 1))
-        table.play(costs[0])
-        size = block_rows(self.lmdp.n)
-        stretches = [np.array(costs[first : first + size]) for first in range(1, rounds + 1, size)]
+    def with_accounts(self, rounds: int) -> float:
+        """Seconds a round with all the accounting, in a game of its own that goes on from here."""
+        game = WholeGame.begin(self.twin, [self.learner])
+        game.t, game.players[0].state = self.t, self.state
+        costs, size = np.array(list(islice(self.sequence.from_round(self.t + 1), rounds + 1))), block_rows(self.lmdp.n)
+        game.play(costs[:1])
         began = time.perf_counter()
-        for stretch in stretches:
-            if size == 1:
-                table.play(stretch[0])
-            else:
-                table.play_all(stretch)
+        for first in range(1, rounds + 1, size):
+            game.play(costs[first : first + size])
         return (time.perf_counter() - began) / rounds
 
     def memory(self, rounds: int) -> tuple[int, int, int]:
@@ -204,7 +198,7 @@ def measure(name: str, blocks: Blocks) -> dict[str, Any]:
         {
             "product": lambda: repeated(lambda: lmdp.P @ x),
             "learn": lambda: (0.0, game.play(case.turn)),
-            "books": lambda: (game.with_books(case.turn), None),
+            "accounts": lambda: (game.with_accounts(case.turn), None),
             **{who: turn(who) for who in peers},
         }
     )
@@ -225,8 +219,8 @@ def measure(name: str, blocks: Blocks) -> dict[str, Any]:
         "median_products": median(timed) / product,
         "mean_products": ours / product,
         "rounds_a_second": 1.0 / ours,
-        "products_with_books": seconds["books"] / product,
-        "rounds_a_second_with_books": 1.0 / seconds["books"],
+        "products_with_accounts": seconds["accounts"] / product,
+        "rounds_a_second_with_accounts": 1.0 / seconds["accounts"],
         "steps_a_round": fmean(steps),
         "renewals": renewals,
         "certified": certified,
@@ -282,7 +276,7 @@ HEADINGS = (
         "mean",
         "goal",
         "rounds/s",
-        "with books",
+        "with accounts",
         "steps",
         "renewals",
         "certified",
@@ -305,7 +299,7 @@ def cells(record: dict[str, Any]) -> list[str]:
         f"{record['rounds_a_second']:,.3g}"
         if record["rounds_a_second"] < 1000
         else f"{record['rounds_a_second']:,.0f}",
-        f"{record['products_with_books']:.3g}",
+        f"{record['products_with_accounts']:.3g}",
         f"{record['steps_a_round']:.2f}",
         f"{record['renewals']}",
         f"{record['certified']} of {record['rounds']}",

@@ -1,9 +1,9 @@
-"""A long game on a small model, and where its time goes: costs, learning, books, and the rest.
+"""A long game on a small model, and where its time goes: costs, learning, accounts, and the rest.
 
     python -m benchmarks.small [ROUNDS [STATES]]
 
 follow the leader on a full matrix with i.i.d. costs, by default 10^6 rounds and 50 states. The parts are timed by
-themselves, on the same costs: drawing them, ``observe_all`` alone, the books of what it plays; the rest is what
+themselves, on the same costs: drawing them, ``observe_block`` alone, the accounts of what it plays; the rest is what
 ``lsmdp.play`` takes beyond them (sums, marks, checks).
 """
 
@@ -15,9 +15,8 @@ import time
 
 import lsmdp
 from benchmarks.families import dense
-from lsmdp._core import full_accounts
-from lsmdp._core.full_laws import Equilibrium
-from lsmdp.game import start_law, stretches
+from lsmdp.game import in_blocks, start_law
+from lsmdp.game.accounts import Accounts
 
 WARM = 2000  # rounds, for the compiler
 
@@ -26,22 +25,22 @@ def split(rounds: int, states: int) -> dict[str, float]:
     """Seconds of processor time for each part of a game."""
     lmdp, learner = dense(states), lsmdp.FollowTheLeader()
     costs = lsmdp.read_costs("iid", lmdp, rounds=rounds)
-    spent = dict.fromkeys(("costs", "learning", "books"), 0.0)
-    square, state, t = lmdp.square, learner.init(lmdp), 1
-    if square is None:
-        raise lsmdp.SpecError(f"{states} states are too many to be played in compiled stretches.")
-    law, rest = start_law(lmdp, 0), Equilibrium.first(square)
+    spent = dict.fromkeys(("costs", "learning", "accounts"), 0.0)
+    state, t = learner.init(lmdp), 1
+    if not lmdp.moves.at_once:
+        raise lsmdp.SpecError(f"{states} states are too many for many rounds in one call.")
+    accounts = Accounts.open(lmdp, start_law(lmdp, 0), 0, 0)
     began = time.process_time()
-    for stretch in stretches(costs, states):
+    for block in in_blocks(costs, states):
         drawn = time.process_time()
-        found = learner.observe_all(lmdp, state, stretch)
+        found = learner.observe_block(lmdp, state, block)
         learnt = time.process_time()
-        page = full_accounts.account(square, lmdp.temperature, t, found.values, stretch, law, rest, found.sums)
-        state, law, rest, t = found.state, page.law, page.rest, t + len(stretch)
-        booked = time.process_time()
-        for part, seconds in zip(spent, (drawn - began, learnt - drawn, booked - learnt), strict=True):
+        accounts.settle(t, block, found)
+        state, t = found.state, t + len(block)
+        settled = time.process_time()
+        for part, seconds in zip(spent, (drawn - began, learnt - drawn, settled - learnt), strict=True):
             spent[part] += seconds
-        began = booked
+        began = settled
     began = time.process_time()
     lsmdp.play(lmdp, learner, costs)
     whole = time.process_time() - began

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -237,6 +238,42 @@ def test_numba_elsewhere_is_found() -> None:
 def test_pickling_is_found(source: str) -> None:
     assert pickle_uses(source)
     assert not pickle_uses("np.load(f, allow_pickle=False)")
+
+
+# How one would find out what kind of learner or matrix one has; learners/ and _core/ may, and say it to the others.
+SNIFFING = (
+    r"isinstance\([^)]*(Leader|Passive|Fixed|LearnerBase|Sparse\b|Full\b)",
+    r"type\(\w*(own|learner)\)",
+    r"(getattr|hasattr)\(\w*(learner|own)\b",
+    r"learner\.name (==|in \()",
+    r"\.square\b(?!\()",
+)
+MAY_SNIFF = ("learners", "_core", "solvers/warm/lead.py", "model.py")  # leads are kept in the form of the matrix
+
+
+def sniffs(source: str) -> list[str]:
+    return [match.group() for pattern in SNIFFING for match in re.finditer(pattern, source)]
+
+
+def test_capabilities_are_declared_and_not_sniffed() -> None:
+    others = [path for path in SOURCES if not str(path.relative_to(ROOT)).startswith(MAY_SNIFF)]
+    assert len(others) > 100
+    assert {module_name(path): found for path in others if (found := sniffs(path.read_text()))} == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "isinstance(learner.own, TrackTheLeader)",
+        "type(own) is FollowTheLeader",
+        'hasattr(learner, "lead")',
+        'player.learner.name == "ftl"',
+        "if lmdp.square is None:",
+        "isinstance(lmdp.moves, Full)",
+    ],
+)
+def test_sniffing_is_found(source: str) -> None:
+    assert sniffs(source)
 
 
 def test_importing_lsmdp_is_light() -> None:

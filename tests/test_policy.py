@@ -10,11 +10,16 @@ from lsmdp import (
     AssumptionError,
     ConvergenceError,
     CostError,
+    DiscountedLeader,
+    FollowTheLeader,
     Policy,
+    TrackTheLeader,
     grid,
+    random_graph,
     solve,
 )
 from lsmdp.chain import long_run_law
+from lsmdp.game import Game
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +110,36 @@ def test_nothing_can_be_written(policy: Policy) -> None:
         policy.stationary()[0] = 1.0
     with pytest.raises(AttributeError):
         policy.v = np.zeros(20)  # type: ignore[misc]
+
+
+def test_what_is_known_of_a_policy_is_found_once_and_can_be_given() -> None:
+    lmdp = grid(20, 20)
+    policy = Policy(lmdp, np.random.default_rng(3).uniform(0, 2, 400))
+    assert policy.known_flow is None
+    assert policy.flow is policy.flow
+    assert policy.known_flow is policy.flow
+    given = Policy.with_flow(lmdp, policy.flow)
+    assert given.flow is policy.flow
+    np.testing.assert_array_equal(given.v, policy.v)
+
+
+@pytest.mark.parametrize("lmdp", [grid(4, 4), grid(30, 30), random_graph(300)], ids=["full", "grid", "random"])
+def test_after_the_cache_was_cleared_the_same_bits_come_out(lmdp: LMDP) -> None:
+    """In the middle of a game, and for a solve and a law."""
+    costs = np.random.default_rng(4).uniform(0, 1, (24, lmdp.n))
+    learners = [FollowTheLeader(), TrackTheLeader(), DiscountedLeader()]
+
+    def figures(clear: bool) -> str:
+        game, rows = Game.begin(lmdp, learners), []
+        for first in range(0, 24, 3):
+            if clear:
+                lmdp.cache.clear()
+                assert not list(lmdp.cache)
+            played = game.play(costs[first : first + 3])
+            rows += [row._replace(seconds=0.0) for records in played for row in records.rows()]
+        solution = solve(lmdp, costs[0])
+        return repr((rows, solution.bounds, solution.v.tolist(), solution.policy.stationary().tolist()))
+
+    kept = figures(clear=False)
+    assert "moves" in list(lmdp.cache)
+    assert figures(clear=True) == kept

@@ -23,7 +23,6 @@ those of the learner's state (forms.py). The checksums find accidents; they are 
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import struct
@@ -57,7 +56,6 @@ from lsmdp.learners import (
     unpack,
 )
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
 from lsmdp.runs.manifest import kernel_hash
 
 FORMAT, VERSION = "lsmdp learner", 1
@@ -210,19 +208,8 @@ def _identity(lmdp: LMDP, learner: CompleteLearner) -> dict[str, Any]:
         "kernel": kernel_hash(lmdp),
         "temperature": lmdp.temperature,
         "learner": learner.name,
-        "options": dict(_options(learner.own)),
+        "options": learner.options,
     }
-
-
-def _options(learner: LearnerLike) -> Iterator[tuple[str, Any]]:
-    """The options of a learner that is a dataclass, as far as they are numbers and words, or a policy."""
-    known: Mapping[str, object] = getattr(learner, "__dataclass_fields__", {})
-    for name in known:
-        value = getattr(learner, name)
-        if isinstance(value, Policy):
-            yield name, hashlib.sha256(value.v.tobytes()).hexdigest()[:12]
-        elif isinstance(value, bool | int | float | str):
-            yield name, value
 
 
 def _read(path: Path, content: bytes, lmdp: LMDP, learner: CompleteLearner) -> Kept:

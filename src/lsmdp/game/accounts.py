@@ -102,7 +102,8 @@ class Accounts:
         state_cost, control_cost = mean(self.law, c_t), moves.control(now, kl, self.law, law)
         law /= law.sum()
         self.law = law
-        divergence, change = moves.divergence(now, upcoming.flow)
+        stays = upcoming is played
+        divergence, change = (np.zeros(lmdp.n), 0.0) if stays else moves.divergence(now, upcoming.flow)
         ideal_loss, ideal_step = float("nan"), float("nan")
         if lmdp.law_is_cheap:
             with suppress(ConvergenceError):  # a law beyond float64: the game goes on, and nothing is said of it

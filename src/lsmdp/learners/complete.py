@@ -23,6 +23,7 @@ from the depths of a game.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import warnings
 from collections.abc import Iterable, Mapping
@@ -144,6 +145,18 @@ class CompleteLearner:
         return None if np.isnan(lo) else (lo, hi)
 
     @property
+    def options(self) -> dict[str, Any]:
+        """Its options, if it is a dataclass, as far as they are numbers and words; of a policy, a hash."""
+        found: dict[str, Any] = {}
+        for name in getattr(self.own, "__dataclass_fields__", {}):
+            value = getattr(self.own, name)
+            if isinstance(value, Policy):
+                found[name] = hashlib.sha256(value.v.tobytes()).hexdigest()[:12]
+            elif isinstance(value, bool | int | float | str):
+                found[name] = value
+        return found
+
+    @property
     def follows_the_leader(self) -> bool:
         """Whether it is alg:ftl itself, the optimum for the mean of all costs so far."""
         return bool(getattr(self.own, "follows_the_leader", False))
@@ -180,6 +193,8 @@ class CompleteLearner:
                         f'{self.blocks} of "{self.name}" returned another v for {round_} than that of policy(lmdp, '
                         "state). A policy is chosen before the cost of its round is seen."
                     )
+        if np.array_equal(coming.v, policy.v):
+            coming = policy  # with what is known of it
         return found._replace(policies={0: policy, len(costs): coming})
 
     def _one_by_one(self, lmdp: LMDP, state: State, costs: Floats, policy: Policy) -> Played:

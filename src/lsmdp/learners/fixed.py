@@ -43,6 +43,10 @@ class Passive(LearnerBase):
         """P itself."""
         return Policy(lmdp, np.zeros(lmdp.n))
 
+    def takes_blocks(self, lmdp: LMDP, state: FixedState) -> bool:
+        """As many rounds as there are: what is known of the policy serves them all."""
+        return True
+
     def observe_block(self, lmdp: LMDP, state: FixedState, costs: Floats, policy: Policy | None = None) -> Played:
         """The costs are ignored."""
         return unmoved(np.zeros(lmdp.n), len(costs), FixedState(state.t + len(costs)))
@@ -68,6 +72,10 @@ class Fixed(LearnerBase):
     def policy(self, lmdp: LMDP, state: FixedState) -> Policy:
         """The policy that was given."""
         return Policy(lmdp, self.fixed.v)
+
+    def takes_blocks(self, lmdp: LMDP, state: FixedState) -> bool:
+        """As many rounds as there are: what is known of the policy serves them all."""
+        return True
 
     def observe_block(self, lmdp: LMDP, state: FixedState, costs: Floats, policy: Policy | None = None) -> Played:
         """The costs are ignored."""
