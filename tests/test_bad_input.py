@@ -72,7 +72,7 @@ BAD_KERNELS: dict[str, tuple[Callable[[Path], str], str, list[str]]] = {
     "word": (text("0.5,0.5\n" * 6 + "0.5,half\n"), "SpecError", ["line 7, column 2", '"half"', "not a number"]),
     "truncated": (truncated, "SpecError", ["P.npz", "truncated", "scipy.sparse.save_npz"]),
     "pickled": (pickled, "SpecError", ["P.npy", "pickled objects", "never loaded", "numpy.save"]),
-    "folder": (folder_itself, "SpecError", ["is a folder", ".npz, .npy, .mtx, .csv, .parquet"]),
+    "folder": (folder_itself, "SpecError", ["is a folder", ".npz, .npy, .mtx, .csv, .tsv, .txt, .parquet"]),
     "missing": (named("nowhere/P.npz"), "SpecError", ['"nowhere/P.npz" does not exist', 'no folder "nowhere"']),
     "unknown ending": (text("1", "P.docx"), "SpecError", ['ends in ".docx"', "Use .npz"]),
     "unknown name": (

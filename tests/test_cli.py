@@ -123,11 +123,11 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("edges", "flags", "code"),
         [
-            ("a,b,1\nb,a,2\nb,c,2\nd,a,1\n", [], 2),  # a dead end, proportions, a period, a state nobody enters
-            ("a,b,1\nb,a,2\nb,c,2\nd,a,1\n", ["--normalise"], 2),
+            ("a,b,1\nb,a,2.5\nb,c,2\nd,a,1\n", [], 2),  # a dead end, proportions, a period, a state nobody enters
+            ("a,b,1\nb,a,2.5\nb,c,2\nd,a,1\n", ["--normalise"], 2),
             ("a,b,1\nb,a,1\n", [], 1),
             ("a,b,1\nb,c,1\nc,c,1\n", [], 1),
-            ("a,b,1\nb,a,3\nb,b,1\n", [], 2),
+            ("a,b,1\nb,a,2.5\nb,b,1\n", [], 2),
         ],
     )
     def test_a_repair_is_a_command_to_paste(

@@ -87,7 +87,7 @@ def check(
 def _ways(kernel: str, **reading: Any) -> list[dict[str, Any]]:
     """What would make a usable kernel of a file that is none."""
     from lsmdp.arrays import as_weights
-    from lsmdp.chain import strong_classes
+    from lsmdp.chain import period, strong_classes
     from lsmdp.sources.checkup import ways
     from lsmdp.sources.files import kernel_file
     from lsmdp.sources.reading import Reading
@@ -99,8 +99,9 @@ def _ways(kernel: str, **reading: Any) -> list[dict[str, Any]]:
         return []  # the trouble is of another kind
     if not reading["undirected"] and Path(kernel).suffix.lower() in ONE_WAY:
         W = as_weights(found.weights)
-        if strong_classes((W + W.T).tocsr())[0] == 1 < strong_classes(W)[0]:
-            offered.insert(0, {"undirected": True})
+        both = (W + W.T).tocsr()
+        if strong_classes(both)[0] == 1 < strong_classes(W)[0]:
+            offered.insert(0, {"undirected": True} | ({"lazy": 0.1} if period(both, irreducible=True) > 1 else {}))
     if found.proportions:
         offered = [{option: value for option, value in way.items() if option != "normalise"} for way in offered]
     return [way for way in offered if way]
