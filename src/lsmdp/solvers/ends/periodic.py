@@ -1,12 +1,16 @@
 """Costs that come again every day: the best policy for each slot, by passes over the day.
 
-F = B_1 ... B_D takes the values at the end of a day to those at its beginning, and v + D lambda = Fv is solved by v <-
-Fv, a pass over a day, which shrinks the span of Fv - v as fast as a day mixes. On large grids that is slow: what is
-left is smooth, and a pass hardly changes it. There the day's kernel is close to Qbar^D, where Qbar belongs to the
-average of the costs, and on smooth functions I - Qbar^D = (I - Qbar)(1 + ... + Qbar^{D-1}) is close to D (I - Qbar). So
-after each pass v is moved by d with (I - Qbar) d = (Fv - v - const)/D, one solve with one factor; the next pass wears
-down the rest. A correction that does not help is not made again. Where P is periodic, passes would go in circles: then
-half of each change is taken.
+F = B_1 ... B_D takes the values at the end of a day to those at its beginning. v + D lambda = Fv is solved by v <- Fv,
+a pass over a day, which shrinks the span of Fv - v as fast as a day mixes. On large grids that is slow: what is left is
+smooth, and a pass hardly changes it. There Newton's method takes over, v <- v + d with
+
+    (I - Q_1 ... Q_D) d = (Fv - v) - const,
+
+by GMRES, since the product of a day's kernels is no sparse matrix. With a reference state added to it, the matrix has
+an inverse and the constant comes out by itself. The preconditioner uses one factor: let Qbar belong to the mean cost.
+On smooth functions I - Qbar^D = (I - Qbar)(1 + ... + Qbar^{D-1}) is close to D (I - Qbar), and on rough ones to I; so b
++ (I - Qbar)^{-1} b/D is close to the solution on both. A step may widen the bounds for the moment, though not without
+limit: then it is not taken. Where P is periodic, passes would go in circles: then half of each change is taken.
 """
 
 from __future__ import annotations
@@ -14,13 +18,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, gmres
 
 from lsmdp._core import sparse
-from lsmdp._core.factor import pinned
-from lsmdp.arrays import Floats, mean, read_only
+from lsmdp._core.factor import Elimination, pinned
+from lsmdp.arrays import Floats, like, mean, read_only
 from lsmdp.certificates import Day, day_back
 from lsmdp.chain import period
 from lsmdp.ends import CostTable, Periodic
@@ -30,8 +34,10 @@ from lsmdp.solution import Solution
 from lsmdp.values import Cycle
 
 MOST_DAYS = 20_000  # passes over a day
-HELPFUL = 0.7  # what a pass with a correction may leave of the gap, or corrections are given up
-TRIED = 3  # passes with corrections that must fail before that
+QUICK = 0.3  # a pass that leaves no more of the gap than this is followed by another one
+FIRST_WAIT = 3  # half of the passes after a step of Newton's method that failed; each time it is doubled
+FARTHER = 10.0  # a step may widen the bounds by this factor: B is concave, and a long step overshoots at first
+ACCURACY, PRODUCTS = 1e-3, 100  # of GMRES, and its products at most: a step is judged by its gap alone
 
 
 def solve_periodic(
@@ -59,10 +65,9 @@ def solve_periodic(
         )
     else:
         v = np.asarray(start - start.min())
-    correct = _correction(lmdp, v, slots.count)
-    day, days, corrected = _days(lmdp, slots, v, tol, correct, 0.5 if steps > 1 else 1.0)
+    day, days, corrected = _days(lmdp, slots, v, tol, 0.5 if steps > 1 else 1.0)
     gap = day.bounds[1] - day.bounds[0]
-    story.append(f"{days} passes over the day, {corrected} of them with a correction, to a gap of {gap:.2g}.")
+    story.append(f"{days} passes over the day and {corrected} Newton steps, to a gap of {gap:.2g}.")
     word = "certified" if gap <= tol else "not certified"
     way = "" if gap <= tol else f" (asked: {tol:.2g}). Ask for a wider tol, or make P less sticky"
     return Cycle(
@@ -73,45 +78,71 @@ def solve_periodic(
         bounds=day.bounds,
         certified=bool(gap <= tol),
         status=f"{word}: the average cost and the policies are optimal within {gap:.2g}{way}",
-        solver="days with corrections" if corrected else "days",
+        solver="days -> Newton" if corrected else "days",
         iterations=days,
         seconds=time.perf_counter() - began,
         story=tuple(story),
     )
 
 
-def _days(lmdp: LMDP, slots: CostTable, v: Floats, tol: float, correct: Any, share: float) -> tuple[Day, int, int]:
-    """Passes until the gap is small or only rounding is left; the best day, how many there were, how many corrected."""
-    best, before, corrected, failed = day_back(lmdp, slots, v), math.inf, 0, 0
-    day, days = best, 1
+def _days(lmdp: LMDP, slots: CostTable, v: Floats, tol: float, share: float) -> tuple[Day, int, int]:
+    """Passes and steps until the gap is small or only rounding is left; the best day, and how many of each."""
+    day, days, taken, before, rest, factor = day_back(lmdp, slots, v), 1, 0, math.inf, 0, None
+    best, wait = day, FIRST_WAIT
     while days < MOST_DAYS:
-        gap = day.bounds[1] - day.bounds[0]
-        if gap <= tol or float(np.ptp(day.change)) / slots.count <= 2.0 * day.rounding:
+        if _gap(day) <= tol or float(np.ptp(day.change)) / slots.count <= 2.0 * day.rounding:
             break
-        failed += correct is not None and gap > HELPFUL * before
-        if failed >= TRIED:
-            correct = None
-        before = gap
-        v = np.asarray(day.values[-1] + share * (day.change - day.change.min()))
-        if correct is not None:
-            v = v + correct(day.change)
-            corrected += 1
-        v -= v.min()
-        day, days = day_back(lmdp, slots, v), days + 1
-        if day.bounds[1] - day.bounds[0] < best.bounds[1] - best.bounds[0]:
-            best = day
-        elif correct is None and days > 10 and gap > 10.0 * (best.bounds[1] - best.bounds[0]):
-            break
-    return best, days, corrected
+        if rest == 0 and _gap(day) > QUICK * before and lmdp.elimination_plan.entries is not None:
+            factor = factor or _reference(lmdp, v)
+            step = None if factor is None else _newton(lmdp, day, factor)
+            stepped = day if step is None else day_back(lmdp, slots, _lowered(day.values[-1] + step))
+            days, before = days + 1, _gap(day)
+            if _gap(stepped) < FARTHER * _gap(day):
+                day, taken = stepped, taken + 1
+            else:
+                rest = wait = 2 * wait
+        else:
+            rest, before = max(0, rest - 1), _gap(day)
+            moved = day.values[-1] + share * (day.change - day.change.min())
+            day, days = day_back(lmdp, slots, _lowered(moved)), days + 1
+        best = day if _gap(day) < _gap(best) else best
+    return best, days, taken
 
 
-def _correction(lmdp: LMDP, v: Floats, D: int) -> Callable[[Floats], Floats] | None:
-    """change -> d with (I - Qbar) d = (change - const)/D; None where an elimination would fill up."""
-    if lmdp.elimination_plan.entries is None:
-        return None
-    weights = sparse.policy_weights(lmdp.P, v, lmdp.temperature)
+def _gap(day: Day) -> float:
+    return day.bounds[1] - day.bounds[0]
+
+
+def _lowered(v: Floats) -> Floats:
+    return np.asarray(v - v.min())
+
+
+def _reference(lmdp: LMDP, v: Floats) -> tuple[Elimination, Floats, int] | None:
+    """I - Qbar factored, its law, and the state that it is pinned to; None where floats do not suffice."""
+    state = int(v.argmin())
     try:
-        factor, mu = pinned(lmdp.elimination_plan, weights, int(v.argmin()))
+        return *pinned(lmdp.elimination_plan, sparse.policy_weights(lmdp.P, v, lmdp.temperature), state), state
     except ConvergenceError:
         return None
-    return lambda change: factor.solve((change - mean(mu, change)) / D)
+
+
+def _newton(lmdp: LMDP, day: Day, reference: tuple[Elimination, Floats, int]) -> Floats | None:
+    """d with (I - Q_1 ... Q_D) d = change - const, to a few digits; None where GMRES has lost its way."""
+    factor, mu, state = reference
+    D, n = len(day.values) - 1, lmdp.n
+    kernels = [like(lmdp.P, sparse.policy_weights(lmdp.P, later, lmdp.temperature)) for later in day.values[1:]]
+
+    def product(d: Floats) -> Floats:
+        through = np.ravel(d)
+        for Q in reversed(kernels):
+            through = Q @ through
+        return np.ravel(d) - through + float(np.ravel(d)[state])
+
+    def guess(b: Floats) -> Floats:
+        const = mean(mu, np.ravel(b))
+        rough = np.ravel(b) - const
+        return np.asarray(rough + factor.solve(rough) / D + const)
+
+    A, M = (LinearOperator((n, n), matvec=work, dtype=np.float64) for work in (product, guess))
+    d, _ = gmres(A, day.change - day.change.mean(), rtol=ACCURACY, restart=PRODUCTS, maxiter=1, M=M)
+    return d if np.isfinite(d).all() else None
