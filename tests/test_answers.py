@@ -14,7 +14,7 @@ from pyarrow import csv, parquet
 from scipy import sparse
 
 import lsmdp
-from lsmdp.answers import is_answer, read_answer, states_table, write_answer, write_table
+from lsmdp.output.tables import is_answer, read_answer, states_table, write_answer, write_table
 
 Run = Callable[..., Any]
 

@@ -25,7 +25,7 @@ import pytest
 from typer.testing import Result
 
 import lsmdp
-from lsmdp import forms, game, runs
+from lsmdp import game, runs
 from lsmdp.costs import read_costs
 from lsmdp.errors import LsmdpError, SpecError
 from lsmdp.follow.memory import (
@@ -34,7 +34,8 @@ from lsmdp.follow.memory import (
     Kept,
     Memory,
 )
-from lsmdp.forms import Form
+from lsmdp.inputs import forms
+from lsmdp.inputs.forms import Form
 from lsmdp.learners import NAMES, learner_by_name, pack
 from lsmdp.regret import regret
 from lsmdp.runs import Folder, Spec

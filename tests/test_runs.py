@@ -22,8 +22,9 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from lsmdp import costs as costs_module
-from lsmdp import forms, game, runs
+from lsmdp import game, runs
 from lsmdp.errors import ConvergenceError, CostError, SpecError
+from lsmdp.inputs import forms
 from lsmdp.learners import FollowTheLeader, Passive, TrackTheLeader
 from lsmdp.regret import regret
 from lsmdp.runs import (

@@ -16,10 +16,10 @@ from pyarrow import csv, parquet
 from scipy import sparse
 
 import lsmdp
-from lsmdp import walkers as moving
 from lsmdp._core.walks import running_sums, walk
+from lsmdp.game import walkers as moving
+from lsmdp.game.walkers import replay
 from lsmdp.runs import Spec, load, start
-from lsmdp.walkers import replay
 
 Run = Callable[..., Any]
 SIGMAS = 5.0  # one in 1.7 million for a normal deviate; seeds are fixed, so a test that passes once always does

@@ -62,7 +62,7 @@ if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
     from lsmdp.values import Values as Values, Schedule as Schedule, Cycle as Cycle
     from lsmdp.policy import Policy as Policy
     from lsmdp.game import play as play, rounds as rounds
-    from lsmdp.walkers import simulate as simulate, Walk as Walk
+    from lsmdp.game.walkers import simulate as simulate, Walk as Walk
     from lsmdp.costs import read_costs as read_costs
     from lsmdp.learners import (
         FollowTheLeader as FollowTheLeader,

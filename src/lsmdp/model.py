@@ -43,7 +43,7 @@ from lsmdp.errors import (
     SpecError,
 )
 from lsmdp.labels import Names, cell_in, name_state, with_labels
-from lsmdp.notebooks import model_html
+from lsmdp.output.notebooks import model_html
 
 if TYPE_CHECKING:
     from lsmdp._core.factor import Plan

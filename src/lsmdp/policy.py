@@ -27,7 +27,6 @@ import numpy as np
 
 from lsmdp._core.factor import LEAST_PIVOT, eliminate
 from lsmdp._core.sparse import NORMAL, Flow
-from lsmdp.answers import moves_table
 from lsmdp.arrays import (
     CSR,
     Floats,
@@ -41,7 +40,8 @@ from lsmdp.arrays import (
 from lsmdp.chain import long_run_law, time_by_paths
 from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP, STATES_TO_ORDER
-from lsmdp.notebooks import policy_html
+from lsmdp.output.notebooks import policy_html
+from lsmdp.output.tables import moves_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lsmdp.answers import states_table
 from lsmdp.arrays import CSR, Floats
 from lsmdp.certificates import policy_bounds
 from lsmdp.model import LMDP
-from lsmdp.notebooks import drawn, solution_html
+from lsmdp.output.notebooks import drawn, solution_html
+from lsmdp.output.tables import states_table
 from lsmdp.policy import Policy
 
 if TYPE_CHECKING:

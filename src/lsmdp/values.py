@@ -14,9 +14,9 @@ import numpy as np
 
 from lsmdp.arrays import EPS, Floats, Ints, as_distribution
 from lsmdp.certificates import Pair, outward, step_back
+from lsmdp.certificates.first_exit import FirstExit
 from lsmdp.ends import CostTable, Discounted, Goal, Horizon, Periodic
 from lsmdp.errors import SpecError
-from lsmdp.first_exit import FirstExit
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 

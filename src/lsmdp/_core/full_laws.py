@@ -63,7 +63,7 @@ from lsmdp._core.full import (
     weigh_all,
 )
 from lsmdp.arrays import EPS, Floats, read_only
-from lsmdp.forms import (
+from lsmdp.inputs.forms import (
     COUNT,
     Form,
     Past,

@@ -66,7 +66,7 @@ class Outputs(NamedTuple):
 
         ``costs`` says what was charged.
         """
-        from lsmdp.answers import moves_table, write_table
+        from lsmdp.output.tables import moves_table, write_table
 
         written: dict[str, Path] = {}
         if self.out is not None:
@@ -87,7 +87,7 @@ def _write_answer(solution: Any, out: Path, c: Any) -> None:
     """All of it as arrays, or a row a state."""
     import pyarrow as pa
 
-    from lsmdp import answers
+    from lsmdp.output import tables as answers
     from lsmdp.values import Cycle, Schedule
 
     arrays, in_rounds = out.suffix.lower() == ".npz", isinstance(solution, Cycle | Schedule)

@@ -28,7 +28,7 @@ from lsmdp.errors import SpecError
 from lsmdp.files import require_writable
 
 if TYPE_CHECKING:
-    from lsmdp.walkers import Blocks
+    from lsmdp.game.walkers import Blocks
 
 SOURCE_HELP = "Whom to watch: a kernel (a file or a name from the list below), an answer of solve (.npz), or a run."
 COST_HELP = "The walkers follow the optimal policy for this cost; without one, the kernel itself."
@@ -76,8 +76,8 @@ def simulate(
             raise SpecError("the log would go to stdout, where --json promises one object. Name a file with --out.")
         if out is not None:
             require_writable(out, LOGS)
-        from lsmdp import walkers as moving
-        from lsmdp.answers import is_answer, stream_tables, write_tables
+        from lsmdp.game import walkers as moving
+        from lsmdp.output.tables import is_answer, stream_tables, write_tables
 
         moving.as_whole(walkers, "walkers")
         if steps is not None:
@@ -123,8 +123,8 @@ def _only(context: typer.Context, what: str, *allowed: str) -> None:
 def _of_run(
     path: Path, learner: str | None, trust: bool, steps: int | None, walkers: int, start: str | None, seed: int
 ) -> Found:
+    from lsmdp.game.walkers import replay
     from lsmdp.runs import load
-    from lsmdp.walkers import replay
 
     run = load(path, trust=trust)
     blocks = replay(run, learner, steps=steps, walkers=walkers, start=start, seed=seed)
@@ -132,9 +132,9 @@ def _of_run(
 
 
 def _of_answer(path: Path, steps: int | None, walkers: int, start: str | None, seed: int) -> Found:
-    from lsmdp.answers import read_answer
+    from lsmdp.game.walkers import first_law, wander
     from lsmdp.model import LMDP
-    from lsmdp.walkers import first_law, wander
+    from lsmdp.output.tables import read_answer
 
     found = read_answer(path)
     lmdp = LMDP(found.Q, found.labels)
@@ -154,10 +154,10 @@ def _of_kernel(
     start: str | None,
     seed: int,
 ) -> Found:
+    from lsmdp.game.walkers import first_law, wander
     from lsmdp.policy import Policy
     from lsmdp.solvers import solve
     from lsmdp.sources import read_cost, read_edge_costs, read_model
-    from lsmdp.walkers import first_law, wander
 
     lmdp = read_model(kernel, temperature=temperature, **repairs)
     labels, steps = lmdp.labels, STEPS if steps is None else steps

@@ -38,7 +38,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from lsmdp import __version__, forms
+from lsmdp import __version__
 from lsmdp.arrays import Floats, as_cost
 from lsmdp.errors import CostError, SpecError
 from lsmdp.files import (
@@ -48,6 +48,7 @@ from lsmdp.files import (
     is_gone,
     shared,
 )
+from lsmdp.inputs import forms
 from lsmdp.learners import (
     CompleteLearner,
     LearnerLike,

@@ -25,8 +25,8 @@ from lsmdp._core.full_laws import Equilibrium
 from lsmdp._core.moves import QUANTITIES
 from lsmdp.arrays import Floats, Ints, mean
 from lsmdp.errors import ConvergenceError
-from lsmdp.forms import Form, require, vector
 from lsmdp.game.records import LARGEST_FIGURE
+from lsmdp.inputs.forms import Form, require, vector
 from lsmdp.learners import Played, pack, unpack
 from lsmdp.learners.protocol import within
 from lsmdp.model import LMDP

@@ -25,11 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from lsmdp.answers import sums_table
 from lsmdp.arrays import Floats, as_cost, as_distribution
 from lsmdp.costs.sequence import Costs, block_rows
 from lsmdp.errors import SpecError
-from lsmdp.forms import COUNT, Form, Past, anything, require, vector
 from lsmdp.game.players import Player
 from lsmdp.game.records import (
     LARGEST_FIGURE,
@@ -42,11 +40,13 @@ from lsmdp.game.records import (
     tally_form,
     tally_from,
 )
+from lsmdp.inputs.forms import COUNT, Form, Past, anything, require, vector
 from lsmdp.labels import in_rounds
 from lsmdp.learners import LearnerLike, completed
 from lsmdp.learners.protocol import within
 from lsmdp.model import LMDP
-from lsmdp.notebooks import drawn, run_html
+from lsmdp.output.notebooks import drawn, run_html
+from lsmdp.output.tables import sums_table
 from lsmdp.regret import CostRange, Regret, regret
 
 # Beyond this many states, the mean costs of the marked rounds would take more room than the rest of a game.

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import Floats
-from lsmdp.forms import Past
 from lsmdp.game.accounts import Accounts
 from lsmdp.game.records import Records
+from lsmdp.inputs.forms import Past
 from lsmdp.learners import CompleteLearner, State, unpack
 from lsmdp.learners.protocol import within
 from lsmdp.model import LMDP

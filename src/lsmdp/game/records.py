@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lsmdp.arrays import Floats, Ints
-from lsmdp.forms import BEYOND_COUNTS, Form
+from lsmdp.inputs.forms import BEYOND_COUNTS, Form
 
 # What the accounts hold is smaller than this, so that the product of two figures is a float.
 LARGEST_FIGURE = 1e150

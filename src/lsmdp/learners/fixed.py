@@ -9,7 +9,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
-from lsmdp.forms import Form, Past
+from lsmdp.inputs.forms import Form, Past
 from lsmdp.learners.base import LearnerBase
 from lsmdp.learners.played import Played, unmoved
 from lsmdp.model import LMDP

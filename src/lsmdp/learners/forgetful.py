@@ -20,7 +20,7 @@ from lsmdp._core.means import (
 )
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
-from lsmdp.forms import Form, Past
+from lsmdp.inputs.forms import Form, Past
 from lsmdp.learners.leader import Aims, LeaderBase
 from lsmdp.model import LMDP
 from lsmdp.solvers.warm.lead import Lead

@@ -19,7 +19,7 @@ import numpy as np
 from lsmdp._core.means import mean_costs, sum_of_costs
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
-from lsmdp.forms import Form, Past
+from lsmdp.inputs.forms import Form, Past
 from lsmdp.learners.leader import (
     Aims,
     LeaderBase,

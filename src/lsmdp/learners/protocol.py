@@ -24,7 +24,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
-from lsmdp.forms import Past, require
+from lsmdp.inputs.forms import Past, require
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
-from lsmdp.forms import Form, Past, vector
+from lsmdp.inputs.forms import Form, Past, vector
 from lsmdp.learners.base import Bounds, LearnerBase, Tracking
 from lsmdp.learners.played import Played
 from lsmdp.learners.protocol import Report

@@ -30,7 +30,7 @@ from lsmdp.arrays import Floats
 from lsmdp.costs.sequence import Costs as CostSequence
 from lsmdp.errors import SpecError
 from lsmdp.learners import titled
-from lsmdp.notebooks import regret_html
+from lsmdp.output.notebooks import regret_html
 from lsmdp.regret.bracket import Bracket
 from lsmdp.regret.bracket import bracket as bracket_of
 from lsmdp.regret.comparators import Costs, fixed_cost

@@ -33,7 +33,6 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 
-from lsmdp import forms
 from lsmdp.errors import SpecError
 from lsmdp.files import (
     DRAFT,
@@ -45,9 +44,10 @@ from lsmdp.files import (
     remove,
     require_own,
 )
-from lsmdp.forms import Array, Form
 from lsmdp.game import Round
+from lsmdp.inputs import forms
 from lsmdp.inputs.files import UnreadableError
+from lsmdp.inputs.forms import Array, Form
 from lsmdp.inputs.parquet import CHECKSUMS, read_parquet
 from lsmdp.inputs.records import read_json
 from lsmdp.runs.records import Manifest, Record, Summary

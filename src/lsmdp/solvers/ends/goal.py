@@ -33,9 +33,9 @@ from lsmdp._core import exits
 from lsmdp._core.factor import Elimination, Plan
 from lsmdp.arrays import EPS, Floats, Ints, like, read_only, row_sums
 from lsmdp.certificates import exit_pair
+from lsmdp.certificates.first_exit import FirstExit
 from lsmdp.ends import Goal
 from lsmdp.errors import AssumptionError, ConvergenceError
-from lsmdp.first_exit import FirstExit
 from lsmdp.model import LMDP
 from lsmdp.solution import Solution
 from lsmdp.solvers.ends.settle import Trail, settle

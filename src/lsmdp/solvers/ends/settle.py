@@ -29,8 +29,8 @@ import numpy as np
 
 from lsmdp._core.factor import Elimination, Plan
 from lsmdp.arrays import Floats
+from lsmdp.certificates.first_exit import Spread
 from lsmdp.errors import ConvergenceError
-from lsmdp.first_exit import Spread
 
 GROUP = 5  # double sweeps between two looks at the residual
 FEW_GROUPS = 10  # more of them take longer than to plan an elimination (a microsecond for each move)

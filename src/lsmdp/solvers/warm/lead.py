@@ -18,7 +18,7 @@ import numpy as np
 
 from lsmdp._core import full
 from lsmdp.arrays import Floats, Ints
-from lsmdp.forms import COUNT, Form, Past, anything, vector
+from lsmdp.inputs.forms import COUNT, Form, Past, anything, vector
 from lsmdp.model import LMDP
 from lsmdp.solvers.certified import solve
 from lsmdp.solvers.warm.plan import NOWHERE, Followed, Kept, follow

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lsmdp._core.walks import running_sums, walk
-from lsmdp.answers import log_table
 from lsmdp.arrays import CSR, Floats, Ints
 from lsmdp.errors import AssumptionError, ConvergenceError, SpecError
 from lsmdp.game import Run, start_law
 from lsmdp.model import LMDP
+from lsmdp.output.tables import log_table
 from lsmdp.policy import Policy
 
 if TYPE_CHECKING:

@@ -52,9 +52,9 @@ import numpy as np
 
 from lsmdp._core import exits, sparse
 from lsmdp.arrays import EPS, Floats, as_cost, as_value, mean, read_only
+from lsmdp.certificates.first_exit import FirstExit, Spread
 from lsmdp.ends import Average, CostTable, Discounted, End, Goal, Horizon, Periodic
 from lsmdp.errors import ConvergenceError, CostError, SpecError
-from lsmdp.first_exit import FirstExit, Spread
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 

@@ -1,0 +1,5 @@
+"""Answers on their way out: tables and files that other programs read, and what a notebook shows.
+
+- :mod:`~lsmdp.output.tables`: solutions, policies, runs and walks as Arrow tables, and files of them;
+- :mod:`~lsmdp.output.notebooks`: the same objects as small HTML tables, and their plots.
+"""
