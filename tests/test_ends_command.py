@@ -80,7 +80,7 @@ def test_costs_of_moves_are_added_to_every_round(tmp_path: Path) -> None:
 def test_the_values_go_to_a_file(tmp_path: Path) -> None:
     out = tmp_path / "s.npz"
     done = solve("ring:5", "--cost", "hill", "--goal", "2", "--out", out)
-    assert f"the values are in {out}" in done.stdout.replace("\n", "")
+    assert f"The answer is in {out}" in done.stdout.replace("\n", "")
     kept = np.load(out)
     assert (kept["lower"] <= kept["upper"]).all()
     assert (kept["v"] == kept["upper"]).all()

@@ -52,5 +52,7 @@ def watched(begins: Callable[[str], None], ends: Callable[[str], None] = lambda 
 
 
 def _name(compiling: Any) -> str:
+    if "dispatcher" not in compiling.data:
+        return "a function"
     loop = compiling.data["dispatcher"].py_func
     return f"{loop.__module__.removeprefix('lsmdp.')}.{loop.__name__}"

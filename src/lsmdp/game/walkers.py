@@ -94,7 +94,7 @@ def first_law(model: Policy | LMDP, start: int | str | Floats | None) -> Floats:
         policy.lmdp.require_irreducible()
         return policy.stationary()
     except (AssumptionError, ConvergenceError) as unknown:
-        raise type(unknown)(f"{unknown} Or say where the walkers start: start= (--start).") from None
+        raise unknown.__class__(f"{unknown} Or say where the walkers start: start= (--start).") from None
 
 
 def wander(Q: CSR, law: Floats, steps: int, walkers: int, seed: int) -> Blocks:
