@@ -68,6 +68,7 @@ TRIES = (
     Try("sweep sweep.toml --jobs 2 --json", writes="runs/sweep/report.html"),
     Try("sweep sweep.toml --dask {cluster} --out runs/dask", writes="runs/dask/report.html", needs="distributed"),
     Try("demo --json", writes="runs/demo/report.html"),
+    Try("compile --json"),
 )
 
 FILES = {

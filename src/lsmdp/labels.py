@@ -351,7 +351,7 @@ def _pairs(given: Any, what: str) -> tuple[Sequence[Any], Any] | None:
     if _is_frame(given):
         columns = {str(name).lower(): name for name in given.columns}
         if columns.keys() == {"state", "cost"}:
-            return list(given[columns["state"]]), np.asarray(given[columns["cost"]])
+            return list(given[columns["state"]]), np.asarray(list(given[columns["cost"]]))
         if len(columns) != 1 or not hasattr(given, "index"):
             raise CostError(
                 f"{what} is a table with {len(given.columns)} columns. Give one column with the states as its index, "
