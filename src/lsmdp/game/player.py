@@ -72,7 +72,7 @@ class Round(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What a round costs; the rows of :attr:`lsmdp._core.full_accounts.Books.columns`."""
+    """What a round costs; the rows of :attr:`lsmdp._core.full_accounts.Accounts.columns`."""
 
     state_cost: float
     control_cost: float
