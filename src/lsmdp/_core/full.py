@@ -32,8 +32,8 @@ hold, a round is left to the general solver. The enclosure of sparse.py holds fo
 **Compiled loops.** Arrays are padded to a multiple of 8 columns, so that loops over them have no remainder: P with
 zeros, v with v(0), laws with zeros.
 
-**Tried and left.** Steps with the inverse in single precision read half as many bytes, and saved less than a tenth of
-a game.
+**Tried and left.** Steps with the inverse in single precision read half as many bytes. With products that are fused and
+aligned, a product with 50 states takes 0.32 microseconds in double precision, against 0.28 in single without that.
 """
 
 from __future__ import annotations

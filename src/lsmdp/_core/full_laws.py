@@ -38,8 +38,8 @@ much as that.
 **Steps mu <- mu Q** contract l1 distances by 1 - b, b = sum_y min_x Q(x, y), so that |mu - mu*|_1 <= |mu Q - mu|_1 / b,
 where b >= sum_y min_x P(x, y) w(y) / max s. They are taken where b > 0 is large enough to be seen in floats.
 
-**Tried and left.** Z in single precision, for all steps but the first, read half as many bytes and saved less than a
-tenth of a game.
+**Tried and left.** Z in single precision, for all steps but the first: it reads half as many bytes, and needs another
+copy of Z, another kind of product and a bound of its own (full.py has the figures).
 """
 
 from __future__ import annotations
