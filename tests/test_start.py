@@ -73,7 +73,7 @@ USED = {
     "lsmdp._core.chains.balance",
     "lsmdp._core.chord._rounds",
     "lsmdp._core.factor._factor",
-    "lsmdp._core.full._lead_all",
+    "lsmdp._core.full._lead",
     "lsmdp._core.ordering._dissect",
     "lsmdp._core.paths._settle",
     "lsmdp._core.sparse._certify",

@@ -32,8 +32,8 @@ hold, a round is left to the general solver. The enclosure of sparse.py holds fo
 **Compiled loops.** Arrays are padded to a multiple of 8 columns, so that loops over them have no remainder: P with
 zeros, v with v(0), laws with zeros.
 
-**Tried and left.** Steps with the inverse in single precision read half as many bytes, and saved less than a tenth of
-a game.
+**Tried and left.** Steps with the inverse in single precision read half as many bytes. With products that are fused and
+aligned, a product with 50 states takes 0.32 microseconds in double precision, against 0.28 in single without that.
 """
 
 from __future__ import annotations
@@ -304,7 +304,7 @@ def given(array: Floats) -> Floats:
 
 
 @inner(fastmath={"contract"})
-def times(columns: Any, x: Any, out: Any) -> None:
+def mix_columns(columns: Any, x: Any, out: Any) -> None:
     """out = sum_y columns[y] x[y], one column after the other."""
     n, fours = out.size, columns.shape[0] // 4 * 4
     for i in range(n):
@@ -322,7 +322,7 @@ def times(columns: Any, x: Any, out: Any) -> None:
 
 
 @inner(forceinline=True)
-def weigh(columns: Any, temperature: float, v: Any, found: Any, summed: Any) -> float:
+def _weigh(columns: Any, temperature: float, v: Any, found: Any, summed: Any) -> float:
     """Row k of the weights of a padded v, which is lowered to min v = 0; the span of v.
 
     The span is infinite, and nothing is done, where one scale does not serve all states. Where it is ``summed`` up
@@ -343,7 +343,7 @@ def weigh(columns: Any, temperature: float, v: Any, found: Any, summed: Any) -> 
             d[x] /= temperature
     exponentials(d, w)
     if not summed:
-        times(columns, w, s)
+        mix_columns(columns, w, s)
         for x in range(n, v.size):
             s[x] = s[0]
     logarithms(s, found.logs)
@@ -360,13 +360,13 @@ def _weigh_all(columns: Any, temperature: float, values: Any, sums: Any, v: Any,
         if summed:
             for x in range(v.size):
                 row.s[x] = sums[k, x]
-        if weigh(columns, temperature, v, row, summed) == np.inf:
+        if _weigh(columns, temperature, v, row, summed) == np.inf:
             return k
     return int(values.shape[0])
 
 
 @inner(fastmath={"reassoc"}, forceinline=True)
-def bounds(setting: Any, c: Any, v: Any, span: float, logs: Any, f: Any, r: Any) -> tuple[float, float]:
+def _certify(setting: Any, c: Any, v: Any, span: float, logs: Any, f: Any, r: Any) -> tuple[float, float]:
     """f = Bv - v for the cost 0, r = c + f, and the certificate of a v that one scale can hold.
 
     What is beyond floats proves nothing.
@@ -401,13 +401,13 @@ def _lead(columns: Any, inverse: Any, setting: Any, aims: Any, at: Any, work: An
             for x in range(n):
                 step[x] = (c[x] + f[x]) - level
             taken += 1
-            times(inverse, step, new)
+            mix_columns(inverse, step, new)
             for x in range(n):
                 new[x] += v[x]
             lo, hi = -np.inf, np.inf
-            span = weigh(columns, setting.temperature, new, seen, summed)
+            span = _weigh(columns, setting.temperature, new, seen, summed)
             if span < np.inf:
-                lo, hi = bounds(setting, c, new, span, logs, new_f, r)
+                lo, hi = _certify(setting, c, new, span, logs, new_f, r)
             found = hi - lo
             if taken == 1 and not found <= tols[t]:
                 low, high = extremes(step)
@@ -440,11 +440,11 @@ def _track(columns: Any, setting: Any, means: Any, passes: int, averaged: bool, 
         for x in range(n):
             v[x] = out.values[t, x]
         for k in range(passes):
-            span = weigh(columns, setting.temperature, v, seen, summed)
+            span = _weigh(columns, setting.temperature, v, seen, summed)
             if span == np.inf:
                 return t
             if k == 0:
-                out.lo[t], out.hi[t] = bounds(setting, means[t], v, span, seen.logs, f, r)
+                out.lo[t], out.hi[t] = _certify(setting, means[t], v, span, seen.logs, f, r)
             second = averaged and k % 2 == 1
             for x in range(n):
                 v[x] = means[t + 1, x] - setting.temperature * seen.logs[x]

@@ -29,7 +29,8 @@ more, the step is the mean of sum_z q G(y) with y = delta(z) - eta(x), and the c
 P for both, by the series of G where all |y| are small.
 
 **Tried and left.** The m(x) are means of a, and close to each other on chains that mix, so that nearly all z are on the
-same side of all of them. A pass that sorts the z into such and others reads half of P, and saved less than a tenth.
+same side of all of them. A pass that sorts the z into such and others reads half of P. It took 40 lines and a second to
+compile; without it, and all else as it is now, the accounts of 50 states take about a tenth longer, those of 200 less.
 """
 
 from __future__ import annotations

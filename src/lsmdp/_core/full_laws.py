@@ -38,8 +38,8 @@ much as that.
 **Steps mu <- mu Q** contract l1 distances by 1 - b, b = sum_y min_x Q(x, y), so that |mu - mu*|_1 <= |mu Q - mu|_1 / b,
 where b >= sum_y min_x P(x, y) w(y) / max s. They are taken where b > 0 is large enough to be seen in floats.
 
-**Tried and left.** Z in single precision, for all steps but the first, read half as many bytes and saved less than a
-tenth of a game.
+**Tried and left.** Z in single precision, for all steps but the first: it reads half as many bytes, and needs another
+copy of Z, another kind of product and a bound of its own (full.py has the figures).
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ from lsmdp._core.full import (
     aligned,
     given,
     inverted,
+    mix_columns,
     product,
-    times,
     weigh_all,
 )
 from lsmdp.arrays import EPS, Floats, read_only
@@ -207,12 +207,12 @@ def _norm(matrix: Floats) -> float:
 
 
 @inner(fastmath={"reassoc", "contract"})
-def push(rows: Any, w: Any, s: Any, law: Any, share: Any, after: Any) -> None:
+def _push(rows: Any, w: Any, s: Any, law: Any, share: Any, after: Any) -> None:
     """after = law Q, divided by its sum."""
     total = 0.0
     for x in range(law.size):
         share[x] = law[x] / s[x]
-    times(rows, share, after)
+    mix_columns(rows, share, after)
     for x in range(law.size):
         after[x] *= w[x]
         total += after[x]
@@ -225,7 +225,7 @@ def push(rows: Any, w: Any, s: Any, law: Any, share: Any, after: Any) -> None:
 def _push_all(rows: Any, seen: Any, laws: Any, share: Any) -> None:
     """Row k + 1 of the laws from row k, for the policy of row k."""
     for k in range(laws.shape[0] - 1):
-        push(rows, seen.w[k], seen.s[k], laws[k], share, laws[k + 1])
+        _push(rows, seen.w[k], seen.s[k], laws[k], share, laws[k + 1])
 
 
 @entry(fastmath={"reassoc", "contract"})
@@ -257,7 +257,7 @@ def _approach(
                 base[x] = law_o[x] - y[x]
                 share[x] = -y[x] * delta[x]
             while taken < STEPS_TOWARDS_A_LAW and not ends:
-                times(Z, share, after)
+                mix_columns(Z, share, after)
                 moved, taken = 0.0, taken + 1
                 for x in range(padded):
                     move = base[x] + after[x]
@@ -280,7 +280,7 @@ def _approach(
                 for x in range(padded):
                     found[x] = mu[x]
                 while taken < STEPS_TOWARDS_A_LAW and not ends:
-                    push(square.rows, w, s, found, share, after)
+                    _push(square.rows, w, s, found, share, after)
                     moved, taken = 0.0, taken + 1
                     for x in range(padded):
                         moved += abs(after[x] - found[x])
