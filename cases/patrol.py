@@ -21,7 +21,7 @@ import lsmdp
 from cases import page
 from lsmdp.arrays import Floats, Ints
 from lsmdp.costs import as_costs
-from lsmdp.game import Run, Table
+from lsmdp.game import Game, Run
 from lsmdp.learners import learner_by_name
 from lsmdp.regret.bracket import lower_bound
 
@@ -67,24 +67,24 @@ def study(minutes: int, seed: int) -> tuple[page.Record, dict[str, Any]]:
     distance, places = walking(lmdp), alarms(lmdp, minutes, seed)
     longest = float(distance.max())
     costs = as_costs(distance[:, places].T / longest, lmdp)
-    table = Table.lay(lmdp, [learner_by_name(name) for name in LEARNERS])
+    game = Game.begin(lmdp, [learner_by_name(name) for name in LEARNERS])
     away, in_time = np.zeros((minutes, len(LEARNERS))), np.zeros(len(LEARNERS))
     laws = np.zeros((2, len(LEARNERS), lmdp.n))  # by night and by day
     for t, c_t in enumerate(costs):
-        for k, seat in enumerate(table.seats):
-            laws[int(is_day(t)), k] += seat.law
-            in_time[k] += seat.law @ (distance[:, places[t]] <= NEAR)
-        away[t] = [longest * row.state_cost for row in table.play(c_t)]
+        for k, player in enumerate(game.players):
+            laws[int(is_day(t)), k] += player.law
+            in_time[k] += player.law @ (distance[:, places[t]] <= NEAR)
+        away[t] = [longest * records.state_cost[0] for records in game.play(c_t[np.newaxis])]
         if (t + 1) % 480 == 0:
             page.say(f"minute {t + 1:,}")
-    regret = Run(table, costs).regret()
+    regret = Run(game, costs).regret()
     by_day = is_day(np.arange(minutes))
     record: page.Record = {
         "arguments": {"minutes": minutes, "seed": seed},
         "cells": lmdp.n,
         "longest": longest,
         "temperature": TEMPERATURE,
-        "bound": lower_bound(lmdp, costs, table.start),
+        "bound": lower_bound(lmdp, costs, game.start),
         "average_cost_bounds": list(regret.leader.bounds),
         "cost_of_leader": regret.leader_cost,
         "learners": {

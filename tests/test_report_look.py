@@ -176,7 +176,7 @@ def test_a_small_game_is_certified_in_full_and_a_large_one_on_a_sample(
 def test_a_sample_whose_record_is_wrong_fails(tmp_path: Path) -> None:
     page = played(tmp_path / "run", "ring:12", "iid", 40)
     run = lsmdp.runs.load(page.parent)
-    paid = {seat.name: seat.loss for seat in lsmdp.certify(run, rounds=12).game.seats}
+    paid = {player.name: player.loss for player in lsmdp.certify(run, rounds=12).game.players}
     assert lsmdp.certify(run, rounds=12, recorded=paid).holds
     assert not lsmdp.certify(run, rounds=12, recorded=paid | {"track": paid["track"] + 1e-6}).holds
     assert lsmdp.certify(run, rounds=12).game.T == 12

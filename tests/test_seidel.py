@@ -90,7 +90,7 @@ def test_rounds_at_once_have_the_bits_of_rounds_one_by_one(name: str) -> None:
     costs[7] = rng.uniform(0, 30, lmdp.n)  # more than sweeps can do
     start = solve(lmdp, costs[0], tol=TOL).v
     out, v = Rounds.blank(10, lmdp.n), start
-    done, last = sweeps.sweep_all(lmdp, costs, np.full(10, TOL), v, 40, out)
+    done, last = sweeps.sweep_block(lmdp, costs, np.full(10, TOL), v, 40, out)
     assert done == 7
     for k in range(done):
         swept = sweeps.sweep(lmdp, costs[k], TOL, v, 40)
@@ -99,7 +99,9 @@ def test_rounds_at_once_have_the_bits_of_rounds_one_by_one(name: str) -> None:
         v = swept.v
     np.testing.assert_array_equal(last, v)
     for rounds in (2, 3, 4):
-        _, last = sweeps.sweep_all(lmdp, costs[:rounds], np.full(rounds, TOL), start, 40, Rounds.blank(rounds, lmdp.n))
+        _, last = sweeps.sweep_block(
+            lmdp, costs[:rounds], np.full(rounds, TOL), start, 40, Rounds.blank(rounds, lmdp.n)
+        )
         np.testing.assert_array_equal(last, out.v[rounds - 1])
         flow = kept_flow(lmdp, last)
         assert flow is not None

@@ -174,7 +174,7 @@ class TestReplay:
     def test_walkers_have_the_law_of_the_game(self, folder: Path, name: str) -> None:
         run, walkers = load(folder), 20_000
         last = list(replay(run, name, walkers=walkers))[-1][0]
-        law = next(seat.law for seat in run.table.seats if seat.learner.name == name)
+        law = next(player.law for player in run.game.players if player.learner.name == name)
         seen = np.bincount(last, minlength=6) / walkers
         assert (np.abs(seen - law) <= SIGMAS * np.sqrt(law * (1 - law) / walkers) + 1 / walkers).all()
 

@@ -57,7 +57,7 @@ def case(seed: int, distance: float = 1.0, rounds: int = 6) -> Case:
 def weights(one: Case) -> full.Weights:
     """What the compiled loop says of the values."""
     found = full.Weights.blank(len(one.values), one.square.rows.shape[1])
-    assert full.weigh_all(one.square, one.temperature, one.values, full.UNKNOWN, found) == len(one.values)
+    assert full.weigh_block(one.square, one.temperature, one.values, full.UNKNOWN, found) == len(one.values)
     return found
 
 
@@ -101,7 +101,7 @@ def test_weights(seed: int) -> None:
     steep = one.values.copy()
     steep[3, 0] += 250 * one.temperature
     if n > 1:
-        assert full.weigh_all(one.square, one.temperature, steep, full.UNKNOWN, found) == 3
+        assert full.weigh_block(one.square, one.temperature, steep, full.UNKNOWN, found) == 3
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -125,7 +125,7 @@ def test_one_step_of_a_leader(seed: int) -> None:
     inverse = full.inverse_at(one.square, T, v)
     size = np.abs(inverse).sum(axis=0).max()
     c = v - bellman(one, np.zeros(n), v) + T / size * rng.uniform(0, 1, n)  # v is nearly the optimum for it
-    found = full.lead_all(one.square, T, c[np.newaxis], np.array([1e9]), v, inverse, 0)
+    found = full.lead_block(one.square, T, c[np.newaxis], np.array([1e9]), v, inverse, 0)
     r = bellman(one, c, v) - v
     new = v + inverse[:, :n].T @ (r - r[0])
     size *= np.abs(c).max() + T * (1 + one.span)
@@ -145,7 +145,7 @@ def test_tracking(seed: int, averaged: bool) -> None:
     one, n, T = case(seed), seed % 17 + 1, case(seed).temperature
     means = T * np.random.default_rng(seed).uniform(0, 1, (4, n))
     values, lo, hi = np.zeros((4, n)), np.empty(3), np.empty(3)
-    assert full.track_all(one.square, T, means, 2, averaged, values, lo, hi) == 3
+    assert full.track_block(one.square, T, means, 2, averaged, values, lo, hi) == 3
     for k in range(3):
         v, r = values[k], bellman(one, means[k], values[k]) - values[k]
         np.testing.assert_allclose([lo[k], hi[k]], [r.min(), r.max()], rtol=0, atol=2000 * EPS * T * (n + 1))
@@ -160,7 +160,7 @@ def test_pushing_a_law(seed: int) -> None:
     """p Q, round by round; nothing is subtracted, so that each entry is known relatively."""
     one, n = case(seed), seed % 17 + 1
     law, Q = np.eye(n)[0], policies(one)
-    found = full_laws.push_all(one.square, weights(one), law, len(one.values))
+    found = full_laws.push_block(one.square, weights(one), law, len(one.values))
     for k in range(len(one.values)):
         np.testing.assert_allclose(found[k, :n], law, rtol=3 * (k + 1) * one.rounding)
         law = law @ Q[k]

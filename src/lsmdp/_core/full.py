@@ -2,8 +2,8 @@
 
 **What it is for.** A round on 50 states takes about two microseconds, less than one call from Python. So the
 functions here take the costs of many consecutive rounds, and go through them in one compiled loop:
-:func:`lead_all` finds the optimum for one cost after another, each from the last, and :func:`track_all` takes Bellman
-updates. What happens in a round depends on nothing but the numbers that it begins with: however the rounds are cut into
+:func:`lead_block` finds the optimum for one cost after another, each from the last, and :func:`track_block` takes
+Bellman updates. What happens in a round depends on nothing but the numbers that it begins with: however the rounds are cut into
 calls, the bits are the same. ``full_accounts.py`` has what the rounds cost, ``full_laws.py`` the stationary laws.
 
 **What goes in and comes out.** P comes as a :class:`Square`, values and costs as arrays with a row per round. The
@@ -183,7 +183,7 @@ def aligned(n: int) -> Floats:
     return numbers[first : first + size].reshape(n, -1)
 
 
-def lead_all(
+def lead_block(
     square: Square,
     temperature: float,
     costs: Floats,
@@ -211,7 +211,7 @@ def lead_all(
     out.values[0] = v
     seen, work = Weights.blank(1, padded), np.zeros((6, padded))
     at, inversions = Progress(0, 0, 0.0, debt), 0
-    flat = weigh_all(square, temperature, v[np.newaxis], UNKNOWN, seen) > 0
+    flat = weigh_block(square, temperature, v[np.newaxis], UNKNOWN, seen) > 0
     if flat:
         work[0, :n], out.sums[0] = v - v.min(), seen.s[0]
         work[1, :n] = -work[0, :n] - temperature * seen.logs[0, :n]
@@ -227,7 +227,7 @@ def lead_all(
     return Leads(at.round, out.values, out.lo, out.hi, out.steps, inverse, at.debt, out.sums)
 
 
-def track_all(
+def track_block(
     square: Square,
     temperature: float,
     means: Floats,
@@ -261,12 +261,12 @@ def inverse_at(square: Square, temperature: float, v: Floats) -> Floats:
     return read_only(out)
 
 
-def weigh_all(square: Square, temperature: float, values: Floats, sums: Floats, found: Weights) -> int:
+def weigh_block(square: Square, temperature: float, values: Floats, sums: Floats, found: Weights) -> int:
     """The weights of each row of values, up to the first that one scale cannot hold: how many.
 
     ``sums`` are the s, where they are known.
     """
-    return int(_weigh_all(square.columns, temperature, given(values), given(sums), np.empty(found.d.shape[1]), found))
+    return int(_weigh_block(square.columns, temperature, given(values), given(sums), np.empty(found.d.shape[1]), found))
 
 
 def inverted(Q: Floats) -> Floats:
@@ -351,7 +351,7 @@ def _weigh(columns: Any, temperature: float, v: Any, found: Any, summed: Any) ->
 
 
 @entry()
-def _weigh_all(columns: Any, temperature: float, values: Any, sums: Any, v: Any, found: Any) -> int:
+def _weigh_block(columns: Any, temperature: float, values: Any, sums: Any, v: Any, found: Any) -> int:
     summed = sums.size > 0
     for k in range(values.shape[0]):
         row = Weights(found.d[k], found.w[k], found.s[k], found.logs[k])
@@ -434,7 +434,7 @@ def _lead(columns: Any, inverse: Any, setting: Any, aims: Any, at: Any, work: An
 
 @entry()
 def _track(columns: Any, setting: Any, means: Any, passes: int, averaged: bool, work: Any, seen: Any, out: Any) -> int:
-    """See :func:`track_all`; a round makes so many updates, of which every second is averaged with the one before."""
+    """See :func:`track_block`; a round makes so many updates, of which every second is averaged with the one before."""
     n, v, f, once, r, summed = out.values.shape[1], work[0], work[1], work[2], work[3], np.bool_(False)
     for t in range(out.lo.size):
         for x in range(n):

@@ -51,9 +51,9 @@ from lsmdp._core.full import (
     Square,
     Weights,
     given,
-    weigh_all,
+    weigh_block,
 )
-from lsmdp._core.full_laws import Equilibrium, push_all, stationary
+from lsmdp._core.full_laws import Equilibrium, push_block, stationary
 from lsmdp.arrays import Floats
 
 # At least this share of A^2 must be left of mu.G(delta) - mu.G(eta), so that no more than six bits of the law are lost.
@@ -99,11 +99,11 @@ def account(
     seen, work = Weights.blank(size + 1, padded), np.empty((4, padded))
     while done < rounds:
         last = min(done + size, rounds)
-        flat = weigh_all(square, temperature, values[done : last + 1], sums[done : last + 1], seen)
+        flat = weigh_block(square, temperature, values[done : last + 1], sums[done : last + 1], seen)
         here = values[done : done + max(flat - 1, 0)]
         found, ideal, rest = stationary(square, temperature, here, seen, rest)
         if found > 0:
-            laws, page, end = push_all(square, seen, law, found), np.empty((5, found)), done + found
+            laws, page, end = push_block(square, seen, law, found), np.empty((5, found)), done + found
             _charge(temperature, costs[done:end], seen, laws, ideal, page)
             _compare(square.columns, seen, ideal, work, page)
             page[4] *= temperature * np.arange(t + done, t + end)

@@ -60,7 +60,7 @@ from lsmdp._core.full import (
     inverted,
     mix_columns,
     product,
-    weigh_all,
+    weigh_block,
 )
 from lsmdp.arrays import EPS, Floats, read_only
 from lsmdp.inputs.forms import (
@@ -154,11 +154,11 @@ def stationary(
     return done, laws, rest._replace(mu=laws[done, :n].copy())
 
 
-def push_all(square: Square, seen: Weights, law: Floats, rounds: int) -> Floats:
+def push_block(square: Square, seen: Weights, law: Floats, rounds: int) -> Floats:
     """The law before the first of these rounds and after each of them, a row each, padded."""
     laws = np.zeros((rounds + 1, square.rows.shape[1]))
     laws[0, : law.size] = law
-    _push_all(square.rows, seen, laws, np.empty(square.rows.shape[1]))
+    _push_block(square.rows, seen, laws, np.empty(square.rows.shape[1]))
     return laws
 
 
@@ -167,7 +167,7 @@ def _from_anchors(
 ) -> tuple[int, Floats, Equilibrium]:
     (rounds, n), work, k, found = values.shape, np.zeros((6, square.rows.shape[1])), 0, True
     own, debt, anchor = Weights.blank(1, square.rows.shape[1]), rest.debt, rest.anchor
-    weigh_all(square, temperature, anchor[np.newaxis], UNKNOWN, own)
+    weigh_block(square, temperature, anchor[np.newaxis], UNKNOWN, own)
     held = _anchor(own, 0, rest.anchored, given(rest.inverse), rest.K)
     while k < rounds:
         if debt >= PRODUCTS_OF_AN_ANCHOR:
@@ -222,7 +222,7 @@ def _push(rows: Any, w: Any, s: Any, law: Any, share: Any, after: Any) -> None:
 
 
 @entry()
-def _push_all(rows: Any, seen: Any, laws: Any, share: Any) -> None:
+def _push_block(rows: Any, seen: Any, laws: Any, share: Any) -> None:
     """Row k + 1 of the laws from row k, for the policy of row k."""
     for k in range(laws.shape[0] - 1):
         _push(rows, seen.w[k], seen.s[k], laws[k], share, laws[k + 1])

@@ -171,7 +171,7 @@ class Full(Sparse):
         values, lo, hi = np.vstack([v, costs]), np.empty(rounds), np.empty(rounds)
         while done < rounds:
             out = values[done:], lo[done:], hi[done:]
-            done += full.track_all(self.square, self.temperature, means[done:], steps, averaged, *out, self.rounding)
+            done += full.track_block(self.square, self.temperature, means[done:], steps, averaged, *out, self.rounding)
             if done < rounds:  # v spans too much
                 before, here = sum_of_costs(c_sum, costs[:done]), costs[done : done + 1]
                 hard = super().track(steps, averaged, t + done, before, here, values[done])

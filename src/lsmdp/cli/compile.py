@@ -32,7 +32,7 @@ def compile_(
     The compiled code is kept beside the sources, or in the folder that NUMBA_CACHE_DIR names.
     """
     with complaints():
-        found = compile_all(quiet=quiet)
+        found = compile_everything(quiet=quiet)
         if as_json:
             print_json(found)
         else:
@@ -42,7 +42,7 @@ def compile_(
             )
 
 
-def compile_all(*, quiet: bool = True) -> dict[str, Any]:
+def compile_everything(*, quiet: bool = True) -> dict[str, Any]:
     """Run every job, with a bar on stderr: which functions were compiled, the seconds, and where they are kept."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn

@@ -125,13 +125,13 @@ def lead(lmdp: LMDP, costs: Floats, gaps: Floats, start: Lead) -> Leads:
 def _written_out(lmdp: LMDP, square: full.Square, costs: Floats, gaps: Floats, start: Lead) -> Leads:
     """The same where P is written out; what is too hard for that is solved in general."""
     begin = start.v, start.inverse, start.debt
-    leads = full.lead_all(square, lmdp.temperature, costs, gaps, *begin, lmdp.rounding)
+    leads = full.lead_block(square, lmdp.temperature, costs, gaps, *begin, lmdp.rounding)
     while leads.done < len(costs):
         at = leads.done
         hard = solve(lmdp, costs[at], tol=float(gaps[at]), start=leads.v[at])
         leads.v[at + 1], (leads.lo[at], leads.hi[at]), leads.steps[at] = hard.v, hard.bounds, hard.iterations
         inverse = full.inverse_at(square, lmdp.temperature, hard.v)
-        rest = full.lead_all(
+        rest = full.lead_block(
             square, lmdp.temperature, costs[at + 1 :], gaps[at + 1 :], hard.v, inverse, 0, lmdp.rounding
         )
         for column, more in zip((leads.v[1:], *leads[2:5]), (rest.v[1:], *rest[2:5]), strict=True):

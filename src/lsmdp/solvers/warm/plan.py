@@ -141,7 +141,7 @@ def _next(
         kept.story.append("With so few states and so little fill, a factor is cheaper than sweeps.")
         anchor = v
     elif not anchor.size and age.spent == 0.0 and len(costs) > 1:
-        done, swept = sweeps.sweep_all(lmdp, costs, gaps, v, _LOOK, out)
+        done, swept = sweeps.sweep_block(lmdp, costs, gaps, v, _LOOK, out)
         if done:
             kept.story.append(f"{done} rounds were solved by sweeps.")
             at = done - 1

@@ -84,7 +84,7 @@ def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
     return Swept(v, -np.inf, np.inf, sweeps, left)
 
 
-def sweep_all(lmdp: LMDP, costs: Floats, gaps: Floats, v: Floats, limit: int, out: Rounds) -> tuple[int, Floats]:
+def sweep_block(lmdp: LMDP, costs: Floats, gaps: Floats, v: Floats, limit: int, out: Rounds) -> tuple[int, Floats]:
     """The same for one cost after another, as long as that suffices: how many, and the v of the last."""
     flow = flow_of(lmdp, v)
     if not flow.flat or _threaded(lmdp):
