@@ -3,8 +3,9 @@
 **What it is for.** A round on 50 states takes about two microseconds, less than one call from Python. So the
 functions here take the costs of many consecutive rounds, and go through them in one compiled loop:
 :func:`lead_block` finds the optimum for one cost after another, each from the last, and :func:`track_block` takes
-Bellman updates. What happens in a round depends on nothing but the numbers that it begins with: however the rounds are cut into
-calls, the bits are the same. ``full_accounts.py`` has what the rounds cost, ``full_laws.py`` the stationary laws.
+Bellman updates. What happens in a round depends on nothing but the numbers that it begins with: however the rounds are
+cut into calls, the bits are the same. ``full_accounts.py`` has what the rounds cost, ``full_laws.py`` the stationary
+laws.
 
 **What goes in and comes out.** P comes as a :class:`Square`, values and costs as arrays with a row per round. The
 optimum of each row comes back as a v with proved bounds on the optimal value (sparse.py has the certificate).
