@@ -46,6 +46,7 @@ ORDER = (
     "runs",
     "follow",
     "checks",
+    "pictures",
     "report",
     "sweeps",
     "cli",

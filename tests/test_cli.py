@@ -21,7 +21,7 @@ from typer.testing import Result
 import lsmdp
 from lsmdp.cli.base import COMPILING, complaints
 from lsmdp.errors import ConvergenceError
-from lsmdp.report.pictures import (
+from lsmdp.pictures import (
     RAMP,
     SHADES,
     fitted,

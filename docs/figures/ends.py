@@ -9,8 +9,8 @@ import matplotlib
 import numpy as np
 
 import lsmdp
+from lsmdp.pictures import palette, raster
 from lsmdp.report.figures import COLOURS
-from lsmdp.report.pictures import palette, raster
 
 HERE = Path(__file__).parent
 EXITS = {(33, 27): 0.0, (12, 1): 0.0, (12, 53): 0.0}

@@ -12,7 +12,7 @@ from lsmdp.theory import STATEMENTS
 
 from .games import FAMILIES, checked, random_game
 
-BLOCKS, BLOCK = 2, 14
+BLOCKS, BLOCK = 1, 28
 FIRST_SEED = 1_000  # not those of the other tests
 LEARNERS = ("track", "plain-track")
 ABOUT_GAMES = [label for label, one in STATEMENTS.items() if not one.standalone]

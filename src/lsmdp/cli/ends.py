@@ -172,7 +172,7 @@ def _number(word: str, what: str, example: str) -> float:
 
 def show(console: Console, found: Values | Schedule | Cycle) -> None:
     """The certified answer as a table, and as a picture where the states are a grid."""
-    from lsmdp.report.pictures import pictures
+    from lsmdp.pictures import pictures
 
     console.print(_table(found))
     if found.lmdp.n <= FEW_STATES:

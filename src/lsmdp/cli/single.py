@@ -181,7 +181,7 @@ def _show(solution: Any, as_json: bool, written: Mapping[str, Path] | None = Non
 
     from lsmdp.cli.ends import show
     from lsmdp.cli.terminal import solution_table
-    from lsmdp.report.pictures import pictures
+    from lsmdp.pictures import pictures
     from lsmdp.solution import Solution
 
     console = Console(highlight=False)

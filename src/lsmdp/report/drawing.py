@@ -12,9 +12,9 @@ import numpy as np
 
 from lsmdp.arrays import Floats, Ints
 from lsmdp.model import LMDP
+from lsmdp.pictures import palette, raster
 from lsmdp.policy import Policy
 from lsmdp.report.layout import LARGEST, layout
-from lsmdp.report.pictures import palette, raster
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

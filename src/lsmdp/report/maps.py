@@ -16,9 +16,9 @@ from lsmdp.arrays import Floats
 from lsmdp.game import Run
 from lsmdp.learners.names import titled
 from lsmdp.model import LMDP
+from lsmdp.pictures import palette
 from lsmdp.report import words
 from lsmdp.report.frames import MOST_MOVES, Film
-from lsmdp.report.pictures import palette
 
 NAMED = 50  # states of a network up to which their names are written beside them
 FEW = 200  # states up to which all are within the frame

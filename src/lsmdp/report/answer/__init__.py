@@ -23,11 +23,11 @@ from lsmdp.arrays import CSR, Floats
 from lsmdp.errors import ConvergenceError, SpecError
 from lsmdp.files import atomic, clear, explained
 from lsmdp.model import LMDP
+from lsmdp.pictures import palette
 from lsmdp.policy import Policy
 from lsmdp.report.layout import LARGEST, layout
 from lsmdp.report.pages import assemble
 from lsmdp.report.pages.words import counted, figure, listed, percent
-from lsmdp.report.pictures import palette
 from lsmdp.solution import Solution
 
 __all__ = ["Facts", "answer_page", "story", "write_answer_page"]

@@ -20,7 +20,6 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, gmres
 
 from lsmdp._core import sparse
 from lsmdp._core.factor import Elimination, pinned
@@ -142,6 +141,8 @@ def _newton(lmdp: LMDP, day: Day, reference: tuple[Elimination, Floats, int]) ->
         const = mean(mu, np.ravel(b))
         rough = np.ravel(b) - const
         return np.asarray(rough + factor.solve(rough) / D + const)
+
+    from scipy.sparse.linalg import LinearOperator, gmres
 
     A, M = (LinearOperator((n, n), matvec=work, dtype=np.float64) for work in (product, guess))
     d, _ = gmres(A, day.change - day.change.mean(), rtol=ACCURACY, restart=PRODUCTS, maxiter=1, M=M)
