@@ -71,7 +71,7 @@ def divergence(P: CSR, of: Flow, to: Flow) -> tuple[Floats, float]:
     apart -= to.v - to.low
     apart /= of.temperature
     pairs[:, 0], pairs[:, 1] = of.w, apart
-    low, high = extremes(apart)
+    low, high = extremes(frozen(apart))
     reach = max(-low, high)
     given = (rows(P), read_only(pairs.ravel()), of.s, to.s, reach, kl)
     found = in_slices(P.nnz, P.shape[0], lambda _, first, last: _compare(*given, first, last))
