@@ -135,7 +135,7 @@ def test_panels_in_single_precision_solve_the_same(name: str) -> None:
     killing, b = rng.uniform(0, 0.1, n), rng.uniform(0, 1, n)
     shares, panels = (eliminate(plan(P), P.data, killing, single=single) for single in (False, True))
     assert panels.lower.dtype == np.float32
-    assert panels.bases[-1] == panels.lower.size == panels.upper.size
+    assert panels.blocks.bases[-1] == panels.lower.size == panels.upper.size
     np.testing.assert_allclose(panels.solve(b), shares.solve(b), rtol=2 * n * 2.0**-24)
     np.testing.assert_allclose(panels.visits(b), shares.visits(b), rtol=4 * n * 2.0**-24)  # a law is divided by its sum
 

@@ -34,7 +34,6 @@ class Anchor(NamedTuple):
     law: Any
     scale: Any
     blocks: Any
-    bases: Any
     lower: Any
     upper: Any
     pivots: Any
@@ -207,10 +206,10 @@ def _step(anchor: Any, units: Any, work: Any, shares: Any, steps: int) -> bool:
         d[x] -= mean
     for x in range(rows.size):
         d[x] *= rows[x]
-    forward(blocks, anchor.bases, anchor.lower, d)
+    forward(blocks, anchor.lower, d)
     for x in range(n):
         d[x] /= pivots[x]
-    backward(blocks, anchor.bases, anchor.upper, d, np.inf)
+    backward(blocks, anchor.upper, d, np.inf)
     for j in range(known):
         move, share = moves[j], shares[j]
         for x in range(n):
