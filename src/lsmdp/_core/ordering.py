@@ -113,12 +113,16 @@ class Plan:
         return float(self.stored + 2.5 * self.P.data.size)
 
     @property
+    def tallest(self) -> int:
+        """States that a block removes or touches, at most."""
+        return 0 if self.blocks is None else self.blocks.tallest
+
+    @property
     def workspace(self) -> int:
         """Bytes held besides the factors while they are made: blocks at work, the chain's weights, and its states."""
         if self.blocks is None:
             return 0
-        tallest = self.blocks.tallest
-        return 8 * (self.stack + tallest * (tallest + 1) + int(self.P.data.size) + 3 * self.order.size)
+        return 8 * (self.stack + self.tallest * (self.tallest + 1) + int(self.P.data.size) + 3 * self.order.size)
 
     @property
     def bytes(self) -> int:
