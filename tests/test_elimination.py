@@ -162,22 +162,6 @@ def test_a_law_over_250_decades_is_rescaled_before_it_overflows(last: int) -> No
     np.testing.assert_allclose(mu[2:-1] / mu[1:-2], 18.0, rtol=1e-12)
 
 
-def test_fill_is_counted_before_it_is_made() -> None:
-    P = grid(40, 40).P
-    predicted = plan(P).entries
-    assert predicted is not None
-    M = generator(P.toarray())
-    order = plan(P).order
-    M = M[np.ix_(order, order)]
-    filled = 0
-    pattern = M != 0
-    for k in range(M.shape[0]):  # eliminate the pattern by hand
-        after = np.flatnonzero(pattern[k + 1 :, k]) + k + 1
-        filled += after.size
-        pattern[np.ix_(after, after)] = True
-    assert predicted == filled
-
-
 def test_dissection_keeps_the_fill_of_a_grid_low() -> None:
     """Nested dissection of an m x m grid fills O(m^2 log m); a banded order would fill m^3."""
     small, large = plan(grid(50, 50).P).entries, plan(grid(200, 200).P).entries
