@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba import njit
 
 from lsmdp import (
     LMDP,
@@ -15,7 +14,6 @@ from lsmdp import (
 )
 from lsmdp._core import sparse
 from lsmdp._core import sweeps as core_sweeps
-from lsmdp.arrays import frozen
 from lsmdp.policy import kept_flow
 from lsmdp.solvers.warm import sweeps
 from lsmdp.solvers.warm.chord import Rounds
@@ -107,31 +105,6 @@ def test_rounds_at_once_have_the_bits_of_rounds_one_by_one(name: str) -> None:
         assert flow is not None
         for kept, computed in zip(flow, sparse.flow(lmdp.P, last, lmdp.temperature), strict=True):
             np.testing.assert_array_equal(kept, computed)
-
-
-@njit
-def prepare(diagonal, c, known, u, work):  # type: ignore[no-untyped-def]
-    return core_sweeps._prepare(diagonal, c, 0.7, known, u, work)
-
-
-def test_it_does_not_matter_whether_the_new_v_takes_the_place_of_the_old() -> None:
-    """As in the second attempt of a round among many. Residuals that sum up to rounding only show in which order."""
-    n, rng = 2000, np.random.default_rng(6)
-    for _ in range(20):
-        noise, v = rng.standard_normal(n), rng.uniform(0, 5, n)
-        v[0], noise[0] = 0.0, 0.0
-        noise[1:] -= noise[1:].mean()
-        logs = -rng.uniform(0, 1, n)
-        given = np.full(n, 0.1, np.float32), v + 0.7 * logs + 1e-4 * noise
-        found = []
-        for in_place in (True, False):
-            old = v.copy()
-            u, old = (old if in_place else np.empty(n)), frozen(old)
-            work = core_sweeps.Work(*np.zeros((5, n), np.float32))
-            assert prepare(*given, core_sweeps.Known(old, 0.0, np.exp(-v), np.exp(logs), logs), u, work)
-            found.append((u, *work))
-        for one, other in zip(*found, strict=True):
-            np.testing.assert_array_equal(one, other)
 
 
 def test_a_change_that_is_not_small() -> None:

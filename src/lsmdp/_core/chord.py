@@ -34,7 +34,6 @@ class Anchor(NamedTuple):
     law: Any
     scale: Any
     blocks: Any
-    bases: Any
     lower: Any
     upper: Any
     pivots: Any
@@ -135,7 +134,7 @@ def rounds(
 def aged(number: int, spent: float, recent: float, taken: int, price: float) -> tuple[int, float, float]:
     """The age of a factor after another round of so many steps; that of a new one where it is worn (plan.py)."""
     recent = recent + _WEIGHT_OF_A_ROUND * (taken - recent) if number > 0 else float(taken)
-    number, spent = number + 1, spent + taken - _DOUBT * max(taken - 1, 0)
+    number, spent = number + 1, spent + taken - (_DOUBT * (taken - 1) if taken > 1 else 0.0)
     return (0, 0.0, 0.0) if number * recent > spent + price else (number, spent, recent)
 
 
@@ -144,33 +143,31 @@ def _round(
     P: Any, anchor: Any, units: Any, work: Any, seen: Any, known: bool, tol: float, limit: int
 ) -> tuple[float, float, int]:
     """Bounds for what v becomes, and the steps to it; a tenth of the tolerance is kept for rounding."""
-    cost, r, logs, scale, shares = work.cost, work.r, seen.logs, 1.0 / units.temperature, np.empty(PAIRS)
-    lo, hi, steps, best, n = -np.inf, np.inf, limit - limit, np.inf, r.size  # a literal 0 would be compiled apart
-    if not known:
-        lo, hi = _look(P, units, work, seen)
+    cost, r, logs, scale = work.cost, work.r, seen.logs, 1.0 / units.temperature
+    lo, hi, steps, best, look = -np.inf, np.inf, limit - limit, np.inf, not known  # a literal 0 would be compiled apart
     while True:
+        if look:
+            lo, hi = _look(P, units, work, seen)
+            if not hi - lo < np.inf:
+                return lo, hi, steps
         total = 0.0
-        for x in range(n):
+        for x in range(r.size):
             r[x] = cost[x] * scale - logs[x]
             total += r[x]
-        mean = total / n
-        for x in range(n):
+        mean = total / r.size
+        for x in range(r.size):
             r[x] -= mean
         low, high = _range(r)
         near = high - low <= 0.9 * tol * scale
-        if near and known and steps == 0:
-            lo, hi = _look(P, units, work, seen)
+        look = not look and near  # what is known of v was computed for another cost
+        if look:
+            continue
         if near or hi - lo <= tol or steps == limit or not high - low <= _LOST * best:
             return lo, hi, steps
-        best = min(best, high - low)
-        if steps > 0:
-            _remember(r, work.moves, work.changes, steps)
-        if not _step(anchor, units, work, shares, steps):
+        best = high - low if high - low < best else best
+        if not _step(anchor, units, work, steps):
             return -np.inf, np.inf, steps
-        lo, hi = _look(P, units, work, seen)
-        steps += 1
-        if not hi - lo < np.inf:
-            return lo, hi, steps
+        steps, look = steps + 1, True
 
 
 @inner(fastmath={"nnan", "nsz", "reassoc"})
@@ -183,15 +180,17 @@ def _range(x: Any) -> tuple[float, float]:
     return least, most
 
 
-@njit(inline="always")  # one caller: compiled once, not twice
-def _step(anchor: Any, units: Any, work: Any, shares: Any, steps: int) -> bool:
+@inner(fastmath={"contract", "reassoc"})
+def _step(anchor: Any, units: Any, work: Any, steps: int) -> bool:
     """v <- v + T d with (I - Q) d = r at the anchor, once r is lowered along the pairs; False if beyond floats.
 
-    The half of a new pair is left: the move d, and -r before it.
+    The pair of the last step is completed, and half of a new one is left: the move d, and -r before it.
     """
     v, r, d, moves, changes = work.v, work.r, work.d, work.moves, work.changes
     law, rows, pivots, blocks = anchor.law, anchor.scale, anchor.pivots, anchor.blocks
-    n, known, mean = r.size, min(steps, PAIRS), 0.0
+    n, known, mean, shares = r.size, steps if steps < PAIRS else PAIRS, 0.0, np.empty(PAIRS)
+    if steps > 0:
+        _remember(r, moves, changes, steps)
     for x in range(n):
         d[x] = r[x]
     for j in range(known):
@@ -207,21 +206,21 @@ def _step(anchor: Any, units: Any, work: Any, shares: Any, steps: int) -> bool:
         d[x] -= mean
     for x in range(rows.size):
         d[x] *= rows[x]
-    forward(blocks, anchor.bases, anchor.lower, d)
+    forward(blocks, anchor.lower, d)
     for x in range(n):
         d[x] /= pivots[x]
-    backward(blocks, anchor.bases, anchor.upper, d, np.inf)
+    backward(blocks, anchor.upper, d, np.inf)
     for j in range(known):
         move, share = moves[j], shares[j]
         for x in range(n):
             d[x] -= share * move[x]
     low, high = _range(d)
-    longest, total = max(-low, high), 0.0
+    longest, total = high if high > -low else -low, 0.0
     for x in range(n):
         total += d[x]
     if not abs(total) + longest < np.inf:  # a nan shows in the sum
         return False
-    scale, T, at = min(1.0, _LONGEST_STEP / longest), units.temperature, steps % PAIRS
+    scale, T, at = _LONGEST_STEP / longest if longest > _LONGEST_STEP else 1.0, units.temperature, steps % PAIRS
     move, change = moves[at], changes[at]
     for x in range(n):
         d[x] *= scale
@@ -237,7 +236,7 @@ def _remember(r: Any, moves: Any, changes: Any, steps: int) -> None:
     move, change = moves[at], changes[at]
     for x in range(n):
         change[x] += r[x]
-    for j in range(min(steps, PAIRS)):
+    for j in range(steps if steps < PAIRS else PAIRS):
         if j != at:
             other, earlier, share = moves[j], changes[j], 0.0
             for x in range(n):
@@ -277,6 +276,6 @@ def _look(P: Any, units: Any, work: Any, seen: Any) -> tuple[float, float]:
         sums[x], logs[x] = cost[x] + base, base / -T  # eq:bellman_V
     lower, upper = _range(sums)
     cheapest, dearest = _range(cost)
-    size, surprise = max(-cheapest, dearest), -np.log(least)
+    size, surprise = dearest if dearest > -cheapest else -cheapest, -np.log(least)
     _, error = sparse.enclose(size, high - low, least, surprise, T, units.entries, EPS, units.slack)
     return (lower - error, upper + error) if upper - lower + error < np.inf else (-np.inf, np.inf)

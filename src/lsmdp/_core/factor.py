@@ -31,7 +31,7 @@ last bits depend on the machine.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -58,17 +58,46 @@ STRIP = 96  # so many columns at a time
 Shares = npt.NDArray[Any]  # of one float type or another
 
 
+class _Chain(NamedTuple):
+    """What is factored: the weights of the moves by row, the rate of killing in each state, and who is removed when."""
+
+    indptr: Indices
+    indices: Indices
+    weights: Floats
+    killing: Floats
+    order: Indices
+    inverse: Indices
+
+
+class _Room(NamedTuple):
+    """Room for the block at work, the places of states in it, and the blocks that wait for their parents, stacked."""
+
+    front: Floats
+    place: Indices
+    waiting: Indices
+    stack: Floats
+
+
+class _Kept(NamedTuple):
+    """Where the shares go: two of the four arrays have room for them. And the pivots."""
+
+    lower: Shares
+    upper: Shares
+    single_lower: Shares
+    single_upper: Shares
+    pivots: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class Elimination:
     """The factors of one chain, ready for solves."""
 
     order: Indices
-    blocks: Blocks
-    lower: Shares  # L[i, k], laid out by k
+    blocks: Blocks  # those of the plan, or the same with the bases of panels
+    lower: Shares  # L[i, k], laid out by k; in single precision, they are in panels (panels.py)
     upper: Shares  # U[k, j], laid out by k; the same array where A is symmetric
     pivots: Floats
     killed: bool
-    bases: Offsets  # where the panels of each block begin (panels.py); empty if the shares are kept one by one
 
     def stationary(self) -> Floats:
         """The stationary law mu of the chain (only where nothing is killed); a ConvergenceError where floats end."""
@@ -115,14 +144,14 @@ class Elimination:
         return out
 
     def _forward(self, shares: Shares, b: Floats) -> None:
-        if self.bases.size:
-            panels.forward(self.blocks, self.bases, shares, b)
+        if shares.dtype == np.float32:
+            panels.forward(self.blocks, shares, b)
         else:
             _forward(self.blocks, shares, b)
 
     def _backward(self, shares: Shares, x: Floats, largest: float) -> None:
-        if self.bases.size:
-            panels.backward(self.blocks, self.bases, shares, x, largest)
+        if shares.dtype == np.float32:
+            panels.backward(self.blocks, shares, x, largest)
         else:
             _backward(self.blocks, shares, x, largest)
 
@@ -138,23 +167,20 @@ def eliminate(
     blocks = plan.blocks
     if blocks is None:
         raise ConvergenceError("the elimination would fill in more entries than allowed; use another method.")
-    P, n = plan.P, plan.order.size
-    bases = panels.offsets(blocks) if single else np.empty(0, dtype=np.int64)
-    lower = np.empty(bases[-1], dtype=np.float32) if single else np.empty(plan.stored)
-    upper = lower if symmetric else np.empty_like(lower)
-    none = np.empty(0, dtype=np.float64 if single else np.float32)
-    shares = (none, none, lower, upper) if single else (lower, upper, none, none)
-    pivots = np.empty(n)
+    n, none = plan.order.size, np.empty(0, dtype=np.float64 if single else np.float32)
+    blocks = blocks._replace(bases=panels.offsets(blocks)) if single else blocks
+    lower = np.empty(blocks.bases[-1], dtype=np.float32 if single else np.float64)
+    upper, pivots = lower if symmetric else np.empty_like(lower), np.empty(n)
     rates = frozen(np.zeros(n) if killing is None else killing)
-    places, done = np.empty(n, dtype=np.int32), np.empty(blocks.parent.size, dtype=np.int32)
-    work = (np.empty(plan.tallest * (plan.tallest + 1)), places, done, np.empty(plan.stack))
-    moves = (P.indptr, P.indices, frozen(weights))
-    given = (*moves, plan.order, plan.inverse, blocks, rates, *work, symmetric, *shares, bases, pivots)
-    stuck = _factor(*given)
+    chain = _Chain(plan.P.indptr, plan.P.indices, frozen(weights), rates, plan.order, plan.inverse)
+    place, waiting = np.empty(n, dtype=np.int32), np.empty(blocks.parent.size, dtype=np.int32)
+    room = _Room(np.empty(blocks.tallest * (blocks.tallest + 1)), place, waiting, np.empty(plan.stack))
+    kept = _Kept(none, none, lower, upper, pivots) if single else _Kept(lower, upper, none, none, pivots)
+    stuck = _factor(chain, blocks, symmetric, room, kept)
     if stuck >= 0:
         state = int(plan.order[stuck])
         raise ConvergenceError(f"state {state} cannot leave the states that were removed before it (underflow).")
-    return Elimination(plan.order, blocks, lower, upper, pivots, killing is not None, bases)
+    return Elimination(plan.order, blocks, lower, upper, pivots, killing is not None)
 
 
 def pinned(plan: Plan, weights: Floats, state: int, *, single: bool = False) -> tuple[Elimination, Floats]:
@@ -170,88 +196,71 @@ def pinned(plan: Plan, weights: Floats, state: int, *, single: bool = False) -> 
 
 
 @entry()
-def _factor(
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    order: Any,
-    inverse: Any,
-    blocks: Any,
-    killing: Any,
-    space: Any,
-    place: Any,
-    done: Any,
-    stack: Any,
-    symmetric: Any,
-    lower: Any,
-    upper: Any,
-    single_lower: Any,
-    single_upper: Any,
-    bases: Any,
-    pivots: Any,
-) -> Any:
+def _factor(chain: Any, blocks: Any, symmetric: Any, room: Any, kept: Any) -> Any:
     """Block by block: gather what is left among its states, remove its own, keep the rest for the parent.
 
     The shares go where there is room for them, in single precision as panels. With a signature for each precision, all
-    of this, which takes longer to compile than anything else, would be compiled twice. ``place`` is that of a state
-    within the present block; ``done`` are the blocks that wait on the stack.
+    of this, which takes longer to compile than anything else, would be compiled twice. The state that cannot be left,
+    by its turn, or -1.
     """
-    first, starts, all_rows, parent = blocks.first, blocks.starts, blocks.rows, blocks.parent
-    n, waiting, top = order.size, 0, 0
-    for s in range(first.size - 1):
-        begin, end = first[s], first[s + 1]
-        rows = all_rows[starts[s] : starts[s + 1]]
-        width, height = end - begin, end - begin + rows.size
-        front = space[: height * (height + 1)].reshape((height, height + 1))
+    indptr, indices, weights, order, inverse = chain.indptr, chain.indices, chain.weights, chain.order, chain.inverse
+    first, starts, rows, parent = blocks.first, blocks.starts, blocks.rows, blocks.parent
+    space, place, waiting, stack = room.front, room.place, room.waiting, room.stack
+    depth, top, n, pivots = 0, 0, order.size, kept.pivots
+    for s in range(parent.size):
+        begin, end, row, last = first[s], first[s + 1], starts[s], starts[s + 1]
+        width = end - begin
+        height = width + last - row
         for i in range(height * (height + 1)):
             space[i] = 0.0
+        front = space[: height * (height + 1)].reshape((height, height + 1))
         for k in range(begin, end):
             place[k] = k - begin
-        for i in range(rows.size):
-            place[rows[i]] = width + i
+        for i in range(row, last):
+            place[rows[i]] = width + i - row
         for k in range(begin, end):
-            x = order[k]
-            front[k - begin, height] = killing[x]
+            x, here = order[k], front[k - begin]
+            here[height] = chain.killing[x]
             for p in range(indptr[x], indptr[x + 1]):
                 j = inverse[indices[p]]
                 if j >= begin:
-                    front[k - begin, place[j]] += weights[p]
-        for i in range(0 if symmetric else rows.size):  # what leads back here is among the rows that it touches
-            x = order[rows[i]]
+                    here[place[j]] += weights[p]
+        for i in range(last if symmetric else row, last):  # what leads back here is among the rows that it touches
+            x, here = order[rows[i]], front[place[rows[i]]]
             for p in range(indptr[x], indptr[x + 1]):
                 j = inverse[indices[p]]
                 if begin <= j < end:
-                    front[width + i, j - begin] += weights[p]
-        while waiting > 0 and parent[done[waiting - 1]] == s:
-            waiting -= 1
-            c = done[waiting]
-            below = all_rows[starts[c] : starts[c + 1]]
-            top -= below.size * (below.size + 1)
-            for a in range(below.size):
-                i, row = place[below[a]], top + a * (below.size + 1)
-                for b in range(a if symmetric else 0, below.size):
-                    front[i, place[below[b]]] += stack[row + b]
-                front[i, height] += stack[row + below.size]
-        here = pivots[begin:end]
-        stuck = _remove(front, width, symmetric, here)
+                    here[j - begin] += weights[p]
+        while depth > 0 and parent[waiting[depth - 1]] == s:
+            depth -= 1
+            under, size = starts[waiting[depth]], starts[waiting[depth] + 1] - starts[waiting[depth]]
+            top -= size * (size + 1)
+            for a in range(size):
+                here, at = front[place[rows[under + a]]], top + a * (size + 1)
+                for b in range(a if symmetric else 0, size):
+                    here[place[rows[under + b]]] += stack[at + b]
+                here[height] += stack[at + size]
+        stuck = _remove(front, width, symmetric, pivots, begin)
         if stuck >= 0 and (stuck < width - 1 or end < n):
             return begin + stuck
         if parent[s] >= 0:
             for i in range(width, height):
+                here = front[i]
                 for j in range(width, height + 1):
-                    stack[top] = front[i, j]
+                    stack[top] = here[j]
                     top += 1
-            done[waiting] = s
-            waiting += 1
-        if bases.size > 0:
-            panels.keep(front, width, bases[s], symmetric, here, single_lower, single_upper)
+            waiting[depth] = s
+            depth += 1
+        base = blocks.bases[s]
+        if kept.single_lower.size > 0:
+            panels.keep(front, width, base, symmetric, pivots, begin, kept.single_lower, kept.single_upper)
         else:
-            _shares(front, width, symmetric, here, blocks.bases[s], lower, upper)
+            _shares(front, width, base, symmetric, pivots, begin, kept.lower, kept.upper)
     return -1
 
 
 @njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
-def _remove(front: Any, width: Any, symmetric: Any, pivots: Any) -> Any:
+def _remove(front: Any, width: Any, symmetric: Any, pivots: Any, first: Any) -> Any:
     """Remove the first ``width`` states; their columns become shares. The last stuck one (pivot 0), or -1.
 
     Of a symmetric front, only what is right of the diagonal is kept up to date.
@@ -259,23 +268,23 @@ def _remove(front: Any, width: Any, symmetric: Any, pivots: Any) -> Any:
     height = front.shape[0]
     stuck = -1
     for low in range(0, width, PANEL):
-        high = min(low + PANEL, width)
+        high = low + PANEL if low + PANEL < width else width
         for k in range(low, high):
-            pivot = 0.0
+            given, pivot = front[k], 0.0
             for j in range(k + 1, height + 1):
-                pivot += front[k, j]
-            pivots[k] = pivot
+                pivot += given[j]
+            pivots[first + k] = pivot
             if pivot == 0.0:
                 stuck = k
                 if k < width - 1:
                     return stuck
                 continue
             for i in range(k + 1, height):
-                front[i, k] = (front[k, i] if symmetric else front[i, k]) / pivot
+                front[i, k] = (given[i] if symmetric else front[i, k]) / pivot
             for i in range(k + 1, high if symmetric else height):
-                share, begin, end = front[i, k], i if symmetric else k + 1, height + 1 if i < high else high
-                for j in range(begin, end):
-                    front[i, j] += share * front[k, j]
+                taken = front[i]
+                for j in range(i if symmetric else k + 1, height + 1 if i < high else high):
+                    taken[j] += taken[k] * given[j]
         if high < height:
             _pass_on(front, low, high, symmetric)
     return stuck
@@ -286,8 +295,8 @@ def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
     """Add the paths through the states low .. high - 1 to all later ones; in strips that stay in the fastest cache."""
     height = front.shape[0]
     for left in range(high, height + 1, STRIP):
-        right = min(left + STRIP, height + 1)
-        last = min(right, height) if symmetric else height  # rows that reach right of the diagonal in this strip
+        right = left + STRIP if left + STRIP <= height else height + 1
+        last = right if symmetric and right < height else height  # rows that reach right of the diagonal in this strip
         for i in range(high, last, 2):
             k = low
             while k + 4 <= high and i + 1 < last:  # two rows and four states at a time
@@ -300,7 +309,7 @@ def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
                     one[j] += (a * p[j] + b * q[j]) + (c * r[j] + d * s[j])
                     two[j] += (e * p[j] + f * q[j]) + (g * r[j] + h * s[j])
                 k += 4
-            for x in range(i, min(i + 2, last)):
+            for x in range(i, i + 2 if i + 2 < last else last):
                 one = front[x, left:right]
                 for y in range(k, high):
                     a, p = front[x, y], front[y, left:right]
@@ -309,20 +318,19 @@ def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
-def _shares(front: Any, width: Any, symmetric: Any, pivots: Any, at: Any, lower: Any, upper: Any) -> None:
+def _shares(front: Any, width: Any, base: Any, symmetric: Any, pivots: Any, first: Any, lower: Any, upper: Any) -> None:
     """The shares of one block: its triangle, then its rectangle."""
-    height, rectangle = front.shape[0], at + width * (width - 1) // 2
+    height, triangle, rectangle = front.shape[0], base, base + width * (width - 1) // 2
     for k in range(width):
-        for i in range(k + 1, width):
+        for i in range(k + 1, height):
+            at = triangle if i < width else rectangle
             lower[at] = front[i, k]
             if not symmetric:
-                upper[at] = front[k, i] / pivots[k]
-            at += 1
-        for i in range(width, height):
-            lower[rectangle] = front[i, k]
-            if not symmetric:
-                upper[rectangle] = front[k, i] / pivots[k]
-            rectangle += 1
+                upper[at] = front[k, i] / pivots[first + k]
+            if i < width:
+                triangle += 1
+            else:
+                rectangle += 1
 
 
 @entry()
@@ -345,20 +353,11 @@ def _spread(blocks: Any, shares: Any, out_starts: Any, columns: Any, lower: Any)
             out_starts[k + 1] = at
 
 
-@inner()
-def _tallest(starts: Any) -> Any:
-    """Rows of a rectangle, at most."""
-    most = np.int64(0)
-    for s in range(starts.size - 1):
-        most = max(most, starts[s + 1] - starts[s])
-    return most
-
-
 @entry(fastmath={"contract"})
 def _forward(blocks: Any, shares: Any, b: Any) -> None:
     """b <- (I - L)^{-1} b in place, in the order of elimination: each removed state hands its load on."""
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
-    load = np.empty(_tallest(starts))
+    load = np.empty(blocks.tallest)
     one, four = np.uint64(1), np.uint64(4)  # unsigned: no check for indices from the end
     for s in range(first.size - 1):
         begin, end, row = np.uint64(first[s]), np.uint64(first[s + 1]), np.uint64(starts[s])
@@ -397,7 +396,7 @@ def _backward(blocks: Any, shares: Any, x: Any, largest: Any) -> None:
     All of x is scaled down whenever an entry exceeds ``largest``.
     """
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
-    reached = np.empty(_tallest(starts))
+    reached = np.empty(blocks.tallest)
     one, four = np.uint64(1), np.uint64(4)
     for s in range(first.size - 2, -1, -1):
         begin, end, row = np.uint64(first[s]), np.uint64(first[s + 1]), np.uint64(starts[s])
@@ -439,7 +438,7 @@ def _backward(blocks: Any, shares: Any, x: Any, largest: Any) -> None:
         if largest < np.inf:
             high = 0.0
             for i in range(begin, end):
-                high = max(high, x[i])
+                high = x[i] if x[i] > high else high
             if high > largest:
                 for i in range(x.size):
                     x[i] /= largest

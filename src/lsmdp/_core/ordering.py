@@ -40,7 +40,9 @@ class Blocks(NamedTuple):
 
     Block s removes the states first[s] .. first[s + 1] - 1 and touches, besides these, the later states
     rows[starts[s]:starts[s + 1]], in ascending order. Its numbers are kept at bases[s] .. bases[s + 1] - 1 of one long
-    array: the triangle among the removed states, row by row, then a rectangle of one row per removed state.
+    array: the triangle among the removed states, row by row, then a rectangle of one row per removed state (panels.py
+    has another way). What is left of it is added to block parent[s], or to none where that is -1. No block removes
+    and touches more than ``tallest`` states in all.
     """
 
     first: Indices
@@ -48,6 +50,31 @@ class Blocks(NamedTuple):
     rows: npt.NDArray[np.uint32]
     bases: Offsets
     parent: Indices
+    tallest: int
+
+
+class _Graph(NamedTuple):
+    """The moves of a chain in both directions: the neighbours of x are indices[indptr[x]:indptr[x + 1]]."""
+
+    indptr: Indices
+    indices: Indices
+
+
+class _Search(NamedTuple):
+    """A breadth-first search: the part that each state is in, its level, the states as met, and two spare rows."""
+
+    part: Indices
+    level: Indices
+    queue: Indices
+    spare: Indices
+    sizes: Indices
+
+
+class _Order(NamedTuple):
+    """An order of states, and the place of each state in it."""
+
+    states: Indices
+    places: Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +112,10 @@ class Plan:
         """What a step with a factor costs, in the same unit: two triangles, a product, several passes over states."""
         return float(self.stored + 2.5 * self.P.data.size)
 
-    @cached_property
+    @property
     def tallest(self) -> int:
         """States that a block removes or touches, at most."""
-        return 0 if self.blocks is None else int((np.diff(self.blocks.first) + np.diff(self.blocks.starts)).max())
+        return 0 if self.blocks is None else self.blocks.tallest
 
     @property
     def workspace(self) -> int:
@@ -160,17 +187,21 @@ def _symmetric_pattern(P: CSR) -> CSR:
     return both
 
 
+def _graph(symmetric: CSR) -> _Graph:
+    return _Graph(symmetric.indptr, symmetric.indices)
+
+
 def _dissected(symmetric: CSR) -> Indices:
     n = int(symmetric.shape[0])
-    order, work, todo = (np.empty(size, dtype=np.int32) for size in (n, (5, n + 1), 4 * n + 4))
-    _dissect(symmetric.indptr, symmetric.indices, LEAF, order, work, todo)
+    order, todo = np.arange(n, dtype=np.int32), np.empty(4 * n + 4, dtype=np.int32)
+    _dissect(_graph(symmetric), _Search(*np.zeros((5, n + 1), dtype=np.int32)), LEAF, order, todo)
     return order
 
 
 def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:
-    pattern, n = (symmetric.indptr, symmetric.indices), order.size
+    graph, n = _graph(symmetric), order.size
     parent, seen, counts = np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.int32)
-    entries = _count_fill(*pattern, order, _inverse(order), limit, parent, seen, counts)
+    entries = _count_fill(graph, _Order(order, _inverse(order)), limit, parent, seen, counts)
     flops = float(np.square(counts.astype(np.float64)).sum())
     if entries > limit:
         return Plan(P, order, None, flops, None, 0)
@@ -180,7 +211,7 @@ def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:
     inner = parent[after] >= 0
     tree[inner] = _inverse(after)[parent[after][inner]]
     first = _merged(tree, counts)
-    blocks, stack = _blocks(pattern, order, first, tree, counts)
+    blocks, stack = _blocks(graph, order, first, tree, counts)
     return Plan(P, order, int(entries), flops, blocks, stack)
 
 
@@ -194,24 +225,24 @@ def _merged(tree: Indices, counts: Indices) -> Indices:
     return first[_merge(tree, counts, starts, np.array(MERGED), first) :]
 
 
-def _blocks(
-    pattern: tuple[Indices, Indices], order: Indices, first: Indices, tree: Indices, counts: Indices
-) -> tuple[Blocks, int]:
+def _blocks(graph: _Graph, order: Indices, first: Indices, tree: Indices, counts: Indices) -> tuple[Blocks, int]:
     """The blocks, and the numbers on the stack at most. A block has the rows of its last state, whatever was merged."""
     total, widths, heights = first.size - 1, np.diff(first).astype(np.int64), counts[first[1:] - 1].astype(np.int64)
     starts = np.concatenate(([0], np.cumsum(heights)))
     bases = np.concatenate(([0], np.cumsum(widths * (widths - 1) // 2 + widths * heights)))
     above, numbers = tree[first[1:] - 1], np.repeat(np.arange(total, dtype=np.int32), widths)
     parent = np.where(above >= 0, numbers[above], np.int32(-1))
-    rows, seen, waiting = (np.empty(size, dtype=np.int32) for size in (starts[-1], order.size, total))
-    seen[:] = -1
-    _block_rows(*pattern, order, _inverse(order), first, starts, parent, rows, seen, waiting)
-    ascending = sparse.csr_array((np.empty(rows.size, dtype=np.int8), rows, starts), shape=(total, order.size))
+    tallest, rows = int((widths + heights).max()), np.empty(starts[-1], dtype=np.uint32)
+    blocks = Blocks(first, starts, rows, bases, parent, tallest)
+    seen, waiting = np.full(order.size, -1, dtype=np.int32), np.empty(total, dtype=np.int32)
+    _block_rows(graph, _Order(order, _inverse(order)), blocks, seen, waiting)
+    values = np.empty(rows.size, dtype=np.int8)
+    ascending = sparse.csr_array((values, rows.view(np.int32), starts), shape=(total, order.size))
     ascending.sort_indices()
     kept = heights * (heights + 1)
     taken = np.bincount(parent[parent >= 0], kept[parent >= 0], minlength=total)
     stack = int(np.cumsum(kept - taken).max())
-    return Blocks(first, starts, ascending.indices.astype(np.uint32), bases, parent), stack
+    return blocks._replace(rows=ascending.indices.astype(np.uint32)), stack
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -219,8 +250,9 @@ def _blocks(
 
 
 @inner()
-def _bfs(indptr: Any, indices: Any, part: Any, mark: Any, root: Any, queue: Any, level: Any) -> Any:
+def _bfs(graph: Any, search: Any, mark: Any, root: Any) -> Any:
     """Breadth-first search from root inside its part; fills queue and level; returns how many were reached."""
+    indptr, indices, part, level, queue = graph.indptr, graph.indices, search.part, search.level, search.queue
     here = part[root]
     head, tail = 0, 1
     queue[0] = root
@@ -240,16 +272,13 @@ def _bfs(indptr: Any, indices: Any, part: Any, mark: Any, root: Any, queue: Any,
 
 
 @entry()
-def _dissect(indptr: Any, indices: Any, leaf: int, order: Any, work: Any, todo: Any) -> None:
-    """Nested dissection: an order in which separators come after what they separate.
+def _dissect(graph: Any, search: Any, leaf: int, order: Any, todo: Any) -> None:
+    """Nested dissection of ``order``, after which separators come after what they separate.
 
-    ``work`` and ``todo``, a stack of pairs (low, high), are written over.
+    All states are in part 0 of the search to begin with; ``todo``, a stack of pairs (low, high), is written over.
     """
-    n = order.size
-    part, level, queue, spare, sizes = work[0], work[1], work[2], work[3], work[4]
-    for i in range(n):
-        order[i], part[i], level[i] = i, 0, 0
-    todo[0], todo[1], depth = 0, n, 2
+    part, queue, spare = search.part, search.queue, search.spare
+    todo[0], todo[1], depth = 0, order.size, 2
     fresh = np.int64(1)  # not a literal, for which all that takes it would be compiled twice
     while depth > 0:
         depth -= 2
@@ -257,7 +286,7 @@ def _dissect(indptr: Any, indices: Any, leaf: int, order: Any, work: Any, todo: 
         size = high - low
         if size <= leaf:
             continue
-        reached = _bfs(indptr, indices, part, fresh, order[low], queue, level)
+        reached = _bfs(graph, search, fresh, order[low])
         fresh += 1
         if reached < size:  # several components: the reached one first, then the others
             others = 0
@@ -273,10 +302,9 @@ def _dissect(indptr: Any, indices: Any, leaf: int, order: Any, work: Any, todo: 
             todo[depth + 2], todo[depth + 3] = low + reached, high
             depth += 4
             continue
-        _bfs(indptr, indices, part, fresh, queue[reached - 1], queue, level)  # from a far end
+        _bfs(graph, search, fresh, queue[reached - 1])  # from a far end
         fresh += 1
-        cut = _thin_level(queue, level, size, sizes)
-        left, right, middle = _split(indptr, indices, part, fresh - 1, queue, level, size, cut, order, low, spare)
+        left, right, middle = _split(graph, search, fresh - 1, _thin_level(search, size), order, low, high)
         if middle == 0:
             continue
         for i in range(low, low + left):
@@ -292,8 +320,9 @@ def _dissect(indptr: Any, indices: Any, leaf: int, order: Any, work: Any, todo: 
 
 
 @inner()
-def _thin_level(queue: Any, level: Any, size: Any, sizes: Any) -> Any:
+def _thin_level(search: Any, size: Any) -> Any:
     """The thinnest level that leaves a third on either side, or else the one that holds the median; -1 if too few."""
+    level, queue, sizes = search.level, search.queue, search.sizes
     levels = level[queue[size - 1]] + 1
     if levels < 3:
         return -1
@@ -311,25 +340,16 @@ def _thin_level(queue: Any, level: Any, size: Any, sizes: Any) -> Any:
     for k in range(levels):
         before += sizes[k]
         if cut < 0 and 2 * before >= size:
-            cut = min(max(k, 1), levels - 2)
+            cut = k if k > 0 else 1
+            cut = cut if cut < levels - 2 else levels - 2
     return cut
 
 
 @inner()
-def _split(
-    indptr: Any,
-    indices: Any,
-    part: Any,
-    mark: Any,
-    queue: Any,
-    level: Any,
-    size: Any,
-    cut: Any,
-    order: Any,
-    low: Any,
-    spare: Any,
-) -> Any:
-    """Write one side, the other side and the separator to order[low:]; only states that touch beyond separate."""
+def _split(graph: Any, search: Any, mark: Any, cut: Any, order: Any, low: Any, high: Any) -> Any:
+    """Write one side, the other side and the separator to order[low:high]; only states that touch beyond separate."""
+    indptr, indices, part, level = graph.indptr, graph.indices, search.part, search.level
+    queue, spare, size = search.queue, search.spare, high - low
     left, right, middle = 0, 0, 0
     for i in range(size):
         x = queue[i]
@@ -356,15 +376,15 @@ def _split(
 
 
 @entry()
-def _count_fill(
-    indptr: Any, indices: Any, order: Any, inverse: Any, limit: int, parent: Any, seen: Any, counts: Any
-) -> Any:
+def _count_fill(graph: Any, order: Any, limit: int, parent: Any, seen: Any, counts: Any) -> Any:
     """Elimination tree, entries a column of the factor, and their sum (or more than limit)."""
+    indptr, indices, states, places = graph.indptr, graph.indices, order.states, order.places
     total = np.int64(0)
-    for i in range(order.size):
+    for i in range(states.size):
+        x = states[i]
         seen[i] = i
-        for p in range(indptr[order[i]], indptr[order[i] + 1]):
-            k = inverse[indices[p]]
+        for p in range(indptr[x], indptr[x + 1]):
+            k = places[indices[p]]
             while k < i and seen[k] != i:
                 if parent[k] < 0:
                     parent[k] = i
@@ -451,32 +471,25 @@ def _merge(parent: Any, counts: Any, starts: Any, merged: Any, out: Any) -> Any:
 
 
 @entry()
-def _block_rows(
-    indptr: Any,
-    indices: Any,
-    order: Any,
-    inverse: Any,
-    first: Any,
-    starts: Any,
-    parent: Any,
-    rows: Any,
-    seen: Any,
-    waiting: Any,
-) -> None:
+def _block_rows(graph: Any, order: Any, blocks: Any, seen: Any, waiting: Any) -> None:
     """The later states that each block touches, in any order: by its own moves, or because a child does."""
+    indptr, indices, states, places = graph.indptr, graph.indices, order.states, order.places
+    first, starts, rows, parent = blocks.first, blocks.starts, blocks.rows, blocks.parent
     depth = 0  # blocks that wait for their parents
-    for s in range(first.size - 1):
+    for s in range(parent.size):
         at, end = starts[s], first[s + 1]
         for k in range(first[s], end):
-            for p in range(indptr[order[k]], indptr[order[k] + 1]):
-                j = inverse[indices[p]]
+            x = states[k]
+            for p in range(indptr[x], indptr[x + 1]):
+                j = places[indices[p]]
                 if j >= end and seen[j] != s:
                     seen[j], rows[at] = s, j
                     at += 1
         while depth > 0 and parent[waiting[depth - 1]] == s:
             depth -= 1
-            for p in range(starts[waiting[depth]], starts[waiting[depth] + 1]):
-                j = rows[p]
+            child = waiting[depth]
+            for p in range(starts[child], starts[child + 1]):
+                j = np.int32(rows[p])
                 if j >= end and seen[j] != s:
                     seen[j], rows[at] = s, j
                     at += 1

@@ -39,21 +39,21 @@ def offsets(blocks: Blocks) -> Offsets:
 
 
 @njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
-def keep(front: Any, width: Any, base: Any, symmetric: Any, pivots: Any, lower: Any, upper: Any) -> None:
+def keep(front: Any, width: Any, base: Any, symmetric: Any, pivots: Any, begin: Any, lower: Any, upper: Any) -> None:
     """Write the panels of one block whose states are removed, the shares L left of the diagonal; ``front`` is used up.
 
-    X = I + T X row by row from above for L; from below for U, whose rows are the columns of its transpose.
+    Row by row from above, X = I + T X for L; and then, in the place of L, for the transpose of U.
     """
     height = front.shape[0]
-    for i in range(2, height):
-        _through(front[i], front, min(i, width))
-    for k in range(-1 if symmetric else width - 1, -1, -1):
-        scale = 1.0 / pivots[k]
-        for j in range(k + 1, height):
-            front[k, j] *= scale
-        _back_through(front[k], front, k, width)
     for side in range(1 if symmetric else 2):
-        _write(front, side == 1, width, base, upper if side == 1 else lower)
+        if side == 1:
+            for k in range(width):
+                scale = 1.0 / pivots[begin + k]
+                for i in range(k + 1, height):
+                    front[i, k] = front[k, i] * scale
+        for i in range(2, height):
+            _through(front[i], front, i if i < width else width)
+        _write(front, width, base, upper if side == 1 else lower)
 
 
 @inner(fastmath={"contract"})
@@ -76,57 +76,24 @@ def _through(row: Any, front: Any, own: Any) -> None:
         j += 1
 
 
-@inner(fastmath={"contract"})
-def _back_through(row: Any, front: Any, first: Any, own: Any) -> None:
-    """The same for the shares row[first + 1 : own] on the other side, where the later rows of front are done."""
-    height = front.shape[0]
-    j = own - 4
-    while j > first:
-        a, b, c, d = row[j], row[j + 1], row[j + 2], row[j + 3]
-        p, q, r, s = front[j], front[j + 1], front[j + 2], front[j + 3]
-        row[j + 1] += a * p[j + 1]
-        row[j + 2] += a * p[j + 2] + b * q[j + 2]
-        row[j + 3] += a * p[j + 3] + (b * q[j + 3] + c * r[j + 3])
-        for k in range(j + 4, height):
-            row[k] += (a * p[k] + b * q[k]) + (c * r[k] + d * s[k])
-        j -= 4
-    for i in range(j + 3, first, -1):
-        a, p = row[i], front[i]
-        for k in range(i + 1, height):
-            row[k] += a * p[k]
-
-
 @inner()
-def _write(X: Any, transposed: bool, width: Any, at: Any, out: Any) -> None:
+def _write(X: Any, width: Any, at: Any, out: Any) -> None:
     """The panels of [X; G], with the ones on the diagonal and the zeros above it."""
     height = X.shape[0]
     for low in range(0, width, 4):
         for k in range(low, low + 4):
-            column = out[at : at + height - low]
+            for i in range(low, height):
+                out[at] = X[i, k] if k < width and k < i else 0.0
+                at += 1
             if k < width:
-                column[: k - low] = 0.0
-                column[k - low] = 1.0
-                for i in range(k + 1 - low, height - low):
-                    column[i] = X[k, low + i] if transposed else X[low + i, k]
-            else:
-                column[:] = 0.0
-            at += height - low
-
-
-@njit(cache=True, error_model="numpy", inline="always")  # smaller than a call of it
-def _highest(first: Any, starts: Any) -> Any:
-    """Rows of [X; G], at most."""
-    most = np.int64(0)
-    for s in range(first.size - 1):
-        most = max(most, first[s + 1] - first[s] + starts[s + 1] - starts[s])
-    return most
+                out[at - height + k] = 1.0
 
 
 @entry(fastmath={"contract"})
-def forward(blocks: Any, bases: Any, panels: Any, b: Any) -> None:
+def forward(blocks: Any, panels: Any, b: Any) -> None:
     """b <- (I - L)^{-1} b in place, in the order of elimination."""
-    first, starts, rows, most = blocks.first, blocks.starts, blocks.rows, _highest(blocks.first, blocks.starts)
-    out, last = np.empty(most), np.uint64(b.size - 1)
+    first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
+    out, last = np.empty(blocks.tallest), np.uint64(b.size - 1)
     for s in range(first.size - 1):
         begin, row, at = np.uint64(first[s]), np.uint64(starts[s]), np.uint64(bases[s])
         width, tall = np.uint64(first[s + 1]) - begin, np.uint64(starts[s + 1]) - row
@@ -150,10 +117,10 @@ def forward(blocks: Any, bases: Any, panels: Any, b: Any) -> None:
 
 
 @entry(fastmath={"contract", "reassoc"})
-def backward(blocks: Any, bases: Any, panels: Any, x: Any, largest: Any) -> None:
+def backward(blocks: Any, panels: Any, x: Any, largest: Any) -> None:
     """x <- (I - U)^{-1} x in place; all of x is scaled down whenever an entry exceeds ``largest``."""
-    first, starts, rows, most = blocks.first, blocks.starts, blocks.rows, _highest(blocks.first, blocks.starts)
-    given = np.empty(most)
+    first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
+    given = np.empty(blocks.tallest)
     for s in range(first.size - 2, -1, -1):
         begin, row, at = np.uint64(first[s]), np.uint64(starts[s]), np.uint64(bases[s])
         width, tall = np.uint64(first[s + 1]) - begin, np.uint64(starts[s + 1]) - row

@@ -329,30 +329,20 @@ def _certify(P: Any, of: Any, c: Any, slack: float, r: Any, known: bool, first: 
 
 
 @njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
-def evaluate_into(
-    indptr: Any,
-    indices: Any,
-    data: Any,
-    c: Any,
-    v: Any,
-    high: float,
-    temperature: float,
-    slack: float,
-    w: Any,
-    s: Any,
-    logs: Any,
-) -> tuple[float, float]:
+def evaluate_into(P: Any, c: Any, v: Any, high: float, units: Any, room: Any) -> tuple[float, float]:
     """``evaluate`` for compiled loops and a v from 0 to ``high``, all rows at once; no bounds where it is not flat.
 
-    v is read-only and so is c: then all of this is compiled already, for Python.
+    ``units`` are the temperature and the slack; w, s and log s go into ``room``. v is read-only and so is c: then all
+    of this is compiled already, for Python.
     """
+    temperature, w, s, logs = units.temperature, room[0], room[1], room[2]
     if not high <= SPAN_OF_ONE_SCALE * temperature:
         return -np.inf, np.inf
     first: Any = np.int64(0)  # a 0 would be another kind of argument
     known: Any = np.bool_(False)  # and so would False
     _weights(v, 0.0, temperature, w, first, v.size)
     of = Flow(v, temperature, 0.0, w, s, logs)
-    return _certify(Rows(indptr, indices, data), of, c, slack, w[:0], known, first, v.size)
+    return _certify(P, of, c, units.slack, w[:0], known, first, v.size)
 
 
 @entry()

@@ -108,8 +108,8 @@ def rounds(
             wide, more, rate = _attempt(single, aims.costs[k], goal, limits.sweeps - taken, units, before, found.v[k])
             lo, hi, u = -np.inf, np.inf, found.read[k]
             if wide < np.inf and next_w.size > 0:
-                c, T, high = aims.costs[k], units.temperature, extremes(found.v[k])[1]
-                lo, hi = sparse.evaluate_into(P[0], P[1], P[2], c, u, high, T, units.slack, next_w, next_s, next_logs)
+                high, into = extremes(found.v[k])[1], (next_w, next_s, next_logs)
+                lo, hi = sparse.evaluate_into(P, aims.costs[k], u, high, units, into)
             taken, left = taken + more, left - 1
             if not hi - lo < np.inf:
                 break

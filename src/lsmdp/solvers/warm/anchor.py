@@ -37,7 +37,7 @@ class Factor:
     def nbytes(self) -> int:
         """Bytes of the shares and pivots, of the blocks that say where they belong, and of the order."""
         a = self.anchor
-        arrays = (a.lower, a.upper, a.pivots, a.order, a.bases, *a.blocks)
+        arrays = (a.lower, a.upper, a.pivots, a.order, *a.blocks[:-1])
         return sum({id(array): array.nbytes for array in arrays}.values())
 
 
@@ -79,13 +79,13 @@ def nothing(problem: Problem) -> Factor:
     """No factor at all: steps of the power method, of which the pairs take care of the slow modes."""
     n, empty = problem.n, np.zeros(0, dtype=np.float32)
     start, rows = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32)
-    blocks = Blocks(np.zeros(1, dtype=np.int32), start, rows, start, np.zeros(0, dtype=np.int32))
-    made = Elimination(np.arange(n, dtype=np.int32), blocks, empty, empty, np.ones(n), killed=True, bases=start)
+    blocks = Blocks(np.zeros(1, dtype=np.int32), start, rows, start, np.zeros(0, dtype=np.int32), 0)
+    made = Elimination(np.arange(n, dtype=np.int32), blocks, empty, empty, np.ones(n), killed=True)
     return Factor(sparse.rows(problem.P), _longest(problem.P), _anchor(made, np.full(n, 1.0 / n), np.empty(0)), 0.0)
 
 
 def _anchor(made: Elimination, law: Floats, scale: Floats) -> Anchor:
-    return Anchor(made.order, law, scale, made.blocks, made.bases, made.lower, made.upper, made.pivots)
+    return Anchor(made.order, law, scale, made.blocks, made.lower, made.upper, made.pivots)
 
 
 def _permuted(problem: Problem) -> Any:

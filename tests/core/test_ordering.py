@@ -1,0 +1,118 @@
+"""Orders of elimination, their trees and their blocks, against a dense elimination of the pattern."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from lsmdp import grid
+from lsmdp._core import ordering
+from lsmdp._core.ordering import Plan, plan
+from tests.core.test_factor import CHAINS
+
+GRAPHS = {
+    **{name: lambda name=name: CHAINS[name]().P for name in CHAINS},
+    "two parts": lambda: sparse.csr_array(sparse.block_diag([CHAINS["grid"]().P, CHAINS["ring"]().P])),
+    "wide grid": lambda: grid(40, 40).P,
+    "star": lambda: sparse.csr_array(np.eye(40) + np.eye(40)[[0] * 40]),
+}
+
+
+def filled(made: Plan) -> np.ndarray:
+    """Which entries are below the diagonal after an elimination in this order: neighbours of a removed state join."""
+    pattern = (made.P.toarray() != 0)[np.ix_(made.order, made.order)]
+    pattern |= pattern.T
+    for k in range(len(pattern)):
+        after = np.flatnonzero(pattern[k + 1 :, k]) + k + 1
+        pattern[np.ix_(after, after)] = True
+    return np.tril(pattern, -1)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_an_order_has_every_state_once_and_counts_its_fill(name: str) -> None:
+    made = plan(GRAPHS[name]())
+    below = filled(made)
+    np.testing.assert_array_equal(np.sort(made.order), np.arange(made.P.shape[0]))
+    assert made.entries == below.sum()
+    assert made.flops == np.square(below.sum(axis=0), dtype=float).sum()
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_tree_and_counts_are_those_of_the_fill(name: str) -> None:
+    """The parent of a state is the first one after it that its removal connects to it."""
+    made = plan(GRAPHS[name]())
+    n, below = made.order.size, filled(made)
+    parent, seen, counts = np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.zeros(n, np.int32)
+    graph = ordering._graph(ordering._symmetric_pattern(made.P))
+    ordering._count_fill(graph, ordering._Order(made.order, made.inverse), n * n, parent, seen, counts)
+    np.testing.assert_array_equal(counts, below.sum(axis=0))
+    np.testing.assert_array_equal(parent, np.where(below.any(axis=0), below.argmax(axis=0), -1))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_blocks_hold_all_that_is_filled_in(name: str) -> None:
+    """What a block touches is what its last state touches, and none of its states touches anything else."""
+    made = plan(GRAPHS[name]())
+    below, blocks = filled(made), made.blocks
+    assert blocks is not None
+    assert (blocks.first[0], blocks.first[-1]) == (0, made.order.size)
+    heights = np.diff(blocks.first) + np.diff(blocks.starts)
+    assert blocks.tallest == made.tallest == heights.max()
+    for s in range(blocks.parent.size):
+        begin, end, rows = blocks.first[s], blocks.first[s + 1], blocks.rows[blocks.starts[s] : blocks.starts[s + 1]]
+        np.testing.assert_array_equal(rows, np.flatnonzero(below[:, end - 1]))
+        assert set(np.flatnonzero(below[:, begin:end].any(axis=1))) <= {*range(begin + 1, end), *rows.tolist()}
+        above = np.searchsorted(blocks.first, rows[0], side="right") - 1 if rows.size else -1
+        assert blocks.parent[s] == above
+
+
+def walked(parent: np.ndarray) -> list[int]:
+    """Children before parents, each subtree in one piece, children and roots in their order."""
+    children: dict[int, list[int]] = {k: [] for k in range(-1, parent.size)}
+    for k, above in enumerate(parent):
+        children[int(above)].append(k)
+
+    def under(k: int) -> list[int]:
+        return [x for child in children[k] for x in under(child)] + [k]
+
+    return under(-1)[:-1]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_trees_are_walked_children_first(seed: int) -> None:
+    rng, n = np.random.default_rng(seed), 60
+    parent = np.array([rng.integers(k + 1, n) if k < n - 1 and rng.random() < 0.9 else -1 for k in range(n)], np.int32)
+    np.testing.assert_array_equal(ordering._postorder(parent), walked(parent))
+
+
+@pytest.mark.parametrize("small", [1, 3, 16])
+def test_small_subtrees_are_joined(small: int) -> None:
+    """Each state that is in one block with the one before it: both are in the same largest subtree that is small."""
+    rng, n = np.random.default_rng(small), 60
+    parent = np.array([rng.integers(k + 1, min(k + 6, n)) if k < n - 1 else -1 for k in range(n)], np.int32)
+    after = np.array(walked(parent))
+    turn = np.argsort(after)
+    tree = np.array([turn[parent[k]] if parent[k] >= 0 else -1 for k in after], np.int32)
+    sizes = np.ones(n, int)
+    for k in range(n - 1):
+        sizes[tree[k]] += sizes[k]
+    joins, expected = np.zeros(n + 1, bool), np.zeros(n + 1, bool)
+    ordering._join(tree, small, np.ones_like(tree), joins)
+    for k in range(n):
+        if sizes[k] <= small and (tree[k] < 0 or sizes[tree[k]] > small):
+            expected[k + 2 - sizes[k] : k + 1] = True
+    np.testing.assert_array_equal(joins, expected)
+
+
+def test_a_block_is_merged_with_its_parent_where_few_zeros_are_stored() -> None:
+    """Two blocks of 2 states on a chain of columns with 3, 2, 1 and 0 entries, which together are one full triangle;
+    and the same where the first two touch only the third, so that 2 of 6 numbers would be zeros."""
+    tree, starts, out = np.array([1, 2, 3, -1], np.int32), np.array([0, 2, 4], np.int32), np.empty(3, np.int32)
+    for counts, share, first in (
+        ([3, 2, 1, 0], 0.0, [0, 4]),
+        ([2, 1, 1, 0], 0.1, [0, 2, 4]),
+        ([2, 1, 1, 0], 0.5, [0, 4]),
+    ):
+        at = ordering._merge(tree, np.array(counts, np.int32), starts, np.array(((4, share),)), out)
+        np.testing.assert_array_equal(out[at:], first)

@@ -1,0 +1,170 @@
+"""Gauss-Seidel sweeps, and what goes with them, against a few lines of NumPy in double precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import njit
+
+from lsmdp import LMDP, clusters, random_graph
+from lsmdp._core import sweeps
+from lsmdp._core.sweeps import Known, Single, Work
+from lsmdp.arrays import frozen
+from lsmdp.solvers.warm.sweeps import _in_single
+
+UNIT = 2.0**-24  # the largest relative error of one rounding to single precision
+
+
+@njit
+def prepare(diagonal, c, temperature, known, u, work):  # type: ignore[no-untyped-def]
+    return sweeps._prepare(diagonal, c, temperature, known, u, work)
+
+
+@njit
+def sweep(single, work, shift, look, keep):  # type: ignore[no-untyped-def]
+    return sweeps._sweep(single, work, shift, look, keep)
+
+
+@njit
+def split(single, work, shift, w):  # type: ignore[no-untyped-def]
+    return sweeps._split(single, work, shift, w)
+
+
+@njit
+def levels(moved):  # type: ignore[no-untyped-def]
+    return sweeps._levels(moved)
+
+
+@njit
+def eliminated(system):  # type: ignore[no-untyped-def]
+    return sweeps._eliminated(system)
+
+
+@njit
+def added(x, w, temperature, u):  # type: ignore[no-untyped-def]
+    sweeps._added(x, w, temperature, u)
+
+
+def given(lmdp: LMDP, seed: int) -> tuple[Single, Known, np.ndarray, np.ndarray]:
+    """P in single precision, what is known of some v, a cost that is nearly that of v, and Q - I for this v."""
+    rng, T = np.random.default_rng(seed), lmdp.temperature
+    v = rng.uniform(0, 3 * T, lmdp.n)
+    v -= v.min()
+    w = np.exp(-v / T)
+    s = lmdp.P @ w
+    c = v + T * np.log(s) + 0.01 * rng.normal(size=lmdp.n)
+    Q = lmdp.P.toarray() * w / s[:, None]
+    return _in_single(lmdp), Known(frozen(v), 0.0, w, s, np.log(s)), c, Q - np.eye(lmdp.n)
+
+
+def swept(Q_I: np.ndarray, r: np.ndarray, d: np.ndarray, shift: float, chunk: int) -> tuple[np.ndarray, np.ndarray]:
+    """The next d, and the residual that each state had in its turn: the states of a chunk move at once."""
+    d, e = d.copy(), np.empty_like(d)
+    for i in range(0, d.size, chunk):
+        here = slice(i, i + chunk)
+        e[here] = r[here] - shift + Q_I[here] @ d
+        d[here] -= e[here] / np.diag(Q_I)[here]
+    return d, e
+
+
+MODELS = {"random": lambda: random_graph(400, 5, seed=1), "cold": lambda: random_graph(90, 4, temperature=0.2)}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sweeps_are_those_of_gauss_and_seidel(name: str) -> None:
+    """x = w d. Rows have at most 6 entries, so that a number has some 16 roundings in single precision to a sweep."""
+    lmdp = MODELS[name]()
+    single, known, c, Q_I = given(lmdp, 2)
+    n, T, u = lmdp.n, lmdp.temperature, np.empty(lmdp.n)
+    work = Work(*np.zeros((5, n), np.float32))
+    assert prepare(single.diagonal, c, T, known, u, work)
+    r = (c - known.v) / T - known.logs
+    r -= r.mean()
+    d, shift = r / -np.diag(Q_I), 0.01
+    np.testing.assert_allclose(work.r, r, rtol=0, atol=8 * UNIT * np.abs(r).max())
+    for k in range(1, 5):
+        np.testing.assert_allclose(work.x / known.w, d, rtol=0, atol=16 * k * UNIT * np.abs(d).max())
+        d, e = swept(Q_I, r, d, shift, min(sweeps.CHUNK, n // sweeps._CHUNKS + 1))
+        total, squares, span = sweep(single, work, np.float32(shift), True, True)
+        most = 16 * (k + 1) * UNIT * np.abs(d).max() * 4  # e is a sum of two d and of r, whose sizes are alike
+        np.testing.assert_allclose(work.e, e, rtol=0, atol=most)
+        assert abs(total - e.sum()) <= n * most
+        assert abs(squares - e @ e) <= 2 * n * most * np.abs(e).max()
+        assert abs(span - np.ptp(e)) <= 2 * most
+    added(work.x, known.w, T, u)
+    assert u.min() == 0.0
+    expected = known.v + T * d
+    np.testing.assert_allclose(u, expected - expected.min(), rtol=0, atol=160 * UNIT * T * np.abs(d).max())
+
+
+def test_a_v_that_is_too_steep_for_single_precision_is_declined() -> None:
+    lmdp = MODELS["random"]()
+    single, known, c, _ = given(lmdp, 3)
+    for times, room in ((1.0, True), (10.0, False)):
+        steep = known._replace(v=frozen(times * known.v))
+        work = Work(*np.zeros((5, lmdp.n), np.float32))
+        assert prepare(single.diagonal, c, 1.0, steep, np.empty(lmdp.n), work) is room
+
+
+def test_sets_that_are_seldom_left_are_balanced() -> None:
+    """After it, the residuals of d sum up to 0 on each of three sets; before it, they did not."""
+    lmdp = clusters(3, 40, 1e-3, seed=2)
+    single, known, c, Q_I = given(lmdp, 4)
+    sets = np.repeat(np.arange(3), 40)
+    work = Work(*np.zeros((5, lmdp.n), np.float32))
+    assert prepare(single.diagonal, c, 1.0, known, np.empty(lmdp.n), work)
+    work.e[:] = (sets - 1.0) * known.w / work.gain  # as if each set had moved by a constant
+    shift = 0.005
+    r = work.r.astype(float)
+
+    def sums(d: np.ndarray, shift: float) -> np.ndarray:
+        return np.bincount(sets, r - shift + Q_I @ d)
+
+    before = sums(work.x / known.w, shift)
+    shift += split(single, work, np.float32(shift), known.w)
+    d = work.x / known.w
+    after = sums(d, shift)
+    assert np.abs(before).max() > 0.1
+    # each of the 120 residuals is off by some 16 roundings of numbers as large as d
+    assert np.abs(after).max() <= 120 * 16 * UNIT * np.abs(d).max()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_few_equations_are_solved(seed: int) -> None:
+    """Backward stable: the residual is a few roundings of the largest terms; these systems are well conditioned."""
+    rng, n = np.random.default_rng(seed), 6
+    A, b = rng.normal(size=(n, n)) + 4 * np.eye(n)[rng.permutation(n)], rng.normal(size=n)
+    system = np.column_stack([A, b])
+    assert eliminated(system)
+    limit = 8 * n**2 * np.finfo(float).eps * np.linalg.cond(A)
+    np.testing.assert_allclose(system[:, n], np.linalg.solve(A, b), rtol=0, atol=limit * np.abs(system[:, n]).max())
+    assert not eliminated(np.zeros((2, 3)))
+
+
+def test_levels_are_told_apart_by_empty_bins() -> None:
+    moved = np.array([0.0, 0.01, 5.0, 5.02, 9.99, 10.0], np.float32)
+    level, count = levels(moved)
+    assert (level.tolist(), count) == ([0, 0, 1, 1, 2, 2], 3)
+    level, count = levels(np.linspace(0, 1, 1000, dtype=np.float32))  # nothing stands out: halves
+    assert count == 2
+    np.testing.assert_array_equal(level, np.arange(1000) >= 500)
+
+
+def test_it_does_not_matter_whether_the_new_v_takes_the_place_of_the_old() -> None:
+    """As in the second attempt of a round among many. Residuals that sum up to rounding only show in which order."""
+    n, rng = 2000, np.random.default_rng(6)
+    for _ in range(20):
+        noise, v = rng.standard_normal(n), rng.uniform(0, 5, n)
+        v[0], noise[0] = 0.0, 0.0
+        noise[1:] -= noise[1:].mean()
+        logs = -rng.uniform(0, 1, n)
+        read = np.full(n, 0.1, np.float32), v + 0.7 * logs + 1e-4 * noise
+        found = []
+        for in_place in (True, False):
+            old = v.copy()
+            u, old = (old if in_place else np.empty(n)), frozen(old)
+            work = Work(*np.zeros((5, n), np.float32))
+            assert prepare(*read, 0.7, Known(old, 0.0, np.exp(-v), np.exp(logs), logs), u, work)
+            found.append((u, *work))
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_array_equal(one, other)
