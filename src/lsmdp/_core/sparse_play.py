@@ -32,7 +32,7 @@ from lsmdp._core.compile import entry, inner
 from lsmdp._core.explog import SERIES, excess, extremes, near_excess
 from lsmdp._core.sparse import SURELY_NORMAL, Flow, control_of, logs_of, rows, weigh_rows
 from lsmdp._core.threads import LARGE, SLICES, in_slices
-from lsmdp.arrays import CSR, Floats, like, mean, read_only, row_sums
+from lsmdp.arrays import CSR, Floats, frozen, like, mean, read_only, row_sums
 
 _BLOCK = 256  # Rows whose entries are read before anything is computed of them, so that reads do not wait.
 _ONE, _TWO = np.uint64(1), np.uint64(2)
