@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from lsmdp.game.player import Round
+from lsmdp.game import Round
 
 import lsmdp
 from cases import page
