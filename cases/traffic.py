@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lsmdp.game.player import Round
+from lsmdp.game import Round
 
 import lsmdp
 from cases import page
