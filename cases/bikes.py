@@ -29,12 +29,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from lsmdp.game import Round
 
 import lsmdp
 from cases import page
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
+from lsmdp.game import Round
 from lsmdp.learners import learner_by_name
 from lsmdp.report.layout import layout
 from lsmdp.sources.logs.columns import sheet_of_text, trip_columns

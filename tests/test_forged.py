@@ -260,7 +260,7 @@ class TestAccidents:
             lambda arrays: {name: array for name, array in arrays.items() if name != "checksum"},
             lambda arrays: arrays | {"more": np.zeros(3)},
         ],
-        ids=["a value", "two arrays", "the books", "half a checksum", "no checksum", "one more"],
+        ids=["a value", "two arrays", "the tallies", "half a checksum", "no checksum", "one more"],
     )
     def test_other_arrays(self, unfinished: Path, change: Callable[[Arrays], Arrays]) -> None:
         self.rewritten(unfinished, change)

@@ -10,7 +10,7 @@ In each step the controller pays the cost c of its state and T KL(Q||P) for its 
 
 With B v = c - T log P e^{-v/T}, one step of dynamic programming, these are the equations v + lambda = B v; v = B v
 with v given at the goals; v = c - T log P e^{-a v/T}; V_t = B_t V_{t+1}; and v_k + lambda = B_k v_{k+1 mod D}. One
-identity certifies all of them (certificates.py). The objects here are small and frozen, and they check what they are
+identity certifies all of them (certificates/). The objects here are small and frozen, and they check what they are
 given: whatever can be judged without a model when they are made, the rest when they meet one.
 """
 

@@ -53,7 +53,7 @@ class Solution:
     def policy_bounds(self) -> tuple[float, float]:
         """The same bounds, narrower where P is reversible: [min r, mu.r] still holds the optimum and the policy.
 
-        mu is the long-run law of the policy and r the residual of v; certificates.py derives it with its rounding.
+        mu is the long-run law of the policy and r the residual of v; certificates/ derives it with its rounding.
         """
         return policy_bounds(self.lmdp, self.c, self.v)
 

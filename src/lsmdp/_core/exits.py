@@ -17,7 +17,7 @@ b = m - T log s,
     |error of b(x)| <= eps [ T (3k + 2 + 5 |log s|) + |b(x)| ] + T k 1e-323 / s,        eps = 2u = 2^-52,
 
 where the last term stands for weights below the smallest float. What is added to b afterwards (c, then -v) costs
-eps times the size of each sum: callers count that themselves (certificates.py).
+eps times the size of each sum: callers count that themselves (certificates/).
 
 **Sweeps.** ``sweep`` sets v(x) = c(x) + b(x), state by state in a given order, each time with the newest values, and
 solves for a state that may stay where it is: e^{-v(x)/T} (e^{c(x)/T} - P(x,x)) = sum_{y != x} P(x,y) e^{-v(y)/T}. So it

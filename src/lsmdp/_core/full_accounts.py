@@ -2,7 +2,7 @@
 
 **What it is for.** :func:`account` takes the values that are played in some rounds and the costs of these rounds, and
 gives the five figures of each round: the expected state cost, the control cost, the ideal loss, the change of the
-policy and the ideal step (game/table.py says what they mean). The bits do not depend on how the rounds are cut into
+policy and the ideal step (game/records.py says what they mean). The bits do not depend on how the rounds are cut into
 calls. Rounds are taken in blocks, and each kind of figure is found for a whole block by a compiled loop of its own.
 
 **The mathematics.** With Q = Q_v the policy played, Q' that of the next round, p the law of the state and mu = mu Q the

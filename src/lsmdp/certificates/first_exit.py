@@ -9,7 +9,7 @@ goes there drops out of the sum, and the rows of what is left need not sum to 1.
 
 **Paths.** Where c >= 0 on N, two runs of Dijkstra's algorithm enclose the optimum V before anything is solved. Let d be
 the least cost of a path to a goal, where leaving x costs c(x). Then (Bd)(x) >= c(x) + min_y d(y) = d(x), a sum of
-chances being at most 1; so d <= V (certificates.py). Let D be the same with c(x) - T log P(x,y) for the move from x to
+chances being at most 1; so d <= V (certificates/). Let D be the same with c(x) - T log P(x,y) for the move from x to
 y. Then (BD)(x) <= c(x) - T log P(x,y) + D(y) for each y, so BD <= D, and V <= D. Both tend to the length of the
 shortest path as T goes to 0. A computed path adds up at most n terms, of size S = max|g| + max D together: 2 n u S is
 taken off d and added to D.

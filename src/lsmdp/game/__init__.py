@@ -3,7 +3,8 @@
 - :mod:`~lsmdp.game.play`: what a game is; ``play`` and ``rounds``, which play one;
 - :mod:`~lsmdp.game.players`: one learner in a game, with its accounts;
 - :mod:`~lsmdp.game.accounts`: what the rounds of one learner cost, exactly;
-- :mod:`~lsmdp.game.records`: what is written down about a round, and the sums over all of them.
+- :mod:`~lsmdp.game.records`: what is written down about a round, and the sums over all of them;
+- :mod:`~lsmdp.game.walkers`: sampled walks, which ``lsmdp simulate`` writes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The protocol of a learner, and how what it knows is saved.
 
 A learner is a small frozen object; what it knows is its *state*, arrays and numbers that carry only what the next round
-needs, so that a checkpoint is the state. It begins with ``learner.init(lmdp)``. In round t (1-based),
+needs: it is all of a learner that a checkpoint holds. It begins with ``learner.init(lmdp)``. In round t (1-based),
 
     policy = learner.policy(lmdp, state)             # chosen before c_t is seen
     state  = learner.observe(lmdp, state, c_t)       # c_t is revealed

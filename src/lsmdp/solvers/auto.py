@@ -6,15 +6,15 @@
 | more, and they mix fast | power steps to the end |
 | more, and they do not | the method of the least predicted cost, then the next, each from the best v so far |
 
-*Up to 1,000 states* nothing is worth a plan. A few power steps show by how much the next ones will shrink the gap, and
-LAPACK (``Dense`` in factored.py) takes milliseconds for the rest.
+*Up to 1,000 states* the plan of a sparse elimination costs more than it saves. A few power steps show by how much the
+next ones will shrink the gap, and LAPACK (``Dense`` in factored.py) takes milliseconds for the rest.
 
 *More states.* A short run of power steps solves fast-mixing models outright, gives every other method a sensible start,
-and measures the contraction m per step, hence the steps log(gap/tol) / log(1/m) that finishing would take. The fast
-modes go first, so that this is a lower estimate. Where even three times as many are few, they are taken. Otherwise the
+and measures the contraction m per step, hence the steps log(gap/tol) / log(1/m) that finishing would take. Modes that
+decay fast vanish first, so that this estimate is too low. Where even three times as many are few, they are taken. Otherwise the
 fill of a sparse elimination is counted (no numbers are computed): what a direct method costs is then known, in
-multiply-adds. If power steps still seem cheaper, some more of them measure m again: where they now predict more steps
-than before, they will again, and the prediction is raised by as much once more.
+multiply-adds. If power steps still seem cheaper, some more of them measure m again. If these predict more
+steps than the first did, a third run would predict still more: the prediction is multiplied by the same ratio again.
 
 *In order of cost.* A method whose cost was guessed (power steps, Krylov) gets no more work than a method whose cost is
 known would take: a wrong guess at most doubles the bill. The chain ends with power steps up to a generous limit.

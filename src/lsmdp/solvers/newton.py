@@ -14,7 +14,7 @@ and each has its cure.
    with any proven lower bound in place of lambda. One run of Dijkstra's algorithm lowers v to the largest function that
    obeys all of these. Afterwards r >= lambda_low + log p_min: the overshoot is gone.
 
-The linear systems are solved by whoever is asked to: sparse state reduction (direct.py), LAPACK (dense.py) or GMRES
+The linear systems are solved by whoever is asked to: sparse state reduction or LAPACK (factored.py), or GMRES
 (krylov.py), behind the two functions of :class:`Evaluator`.
 """
 
