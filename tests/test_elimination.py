@@ -17,7 +17,7 @@ from lsmdp import (
     ring,
 )
 from lsmdp._core.factor import eliminate, pinned, plan
-from lsmdp._core.ordering import SMALL
+from lsmdp._core.ordering import STATES_OF_A_SMALL_SUBTREE
 from lsmdp.model import LMDP
 
 
@@ -149,7 +149,7 @@ def test_small_subtrees_make_one_block_and_no_block_loses_a_state() -> None:
     assert set(widths % 4) == {0, 1, 2, 3}
     band = plan(ring(1000, 0.9).P)
     assert band.blocks is not None
-    assert np.diff(band.blocks.first).mean() > SMALL / 4
+    assert np.diff(band.blocks.first).mean() > STATES_OF_A_SMALL_SUBTREE / 4
 
 
 @pytest.mark.parametrize("last", [0, 199])

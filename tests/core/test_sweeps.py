@@ -84,7 +84,7 @@ def test_sweeps_are_those_of_gauss_and_seidel(name: str) -> None:
     np.testing.assert_allclose(work.r, r, rtol=0, atol=8 * UNIT * np.abs(r).max())
     for k in range(1, 5):
         np.testing.assert_allclose(work.x / known.w, d, rtol=0, atol=16 * k * UNIT * np.abs(d).max())
-        d, e = swept(Q_I, r, d, shift, min(sweeps.CHUNK, n // sweeps._CHUNKS + 1))
+        d, e = swept(Q_I, r, d, shift, min(sweeps.STATES_OF_A_CHUNK, n // sweeps._FEWEST_CHUNKS + 1))
         total, squares, span = sweep(single, work, np.float32(shift), True, True)
         most = 16 * (k + 1) * UNIT * np.abs(d).max() * 4  # e is a sum of two d and of r, whose sizes are alike
         np.testing.assert_allclose(work.e, e, rtol=0, atol=most)

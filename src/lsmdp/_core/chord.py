@@ -1,5 +1,8 @@
 """Compiled rounds of steps with a factor from earlier (solvers/warm/chord.py says what they are and why).
 
+A *round* is one cost for which v is to be found; :func:`rounds` goes through several. In a round, :func:`_look` proves
+bounds for the present v, and :func:`_step` moves v by a solve with the factor, until the bounds are narrow enough.
+
 What goes in and out travels in named tuples: the anchor (a factor of I - Q at an earlier v), the aims (one cost and one
 gap for each round, and the v to begin with), the units of the certificate, how the factor has aged, how far it may go,
 and what the last certificate has computed. All states are in the order of elimination, except in the aims and in what
@@ -21,10 +24,10 @@ from lsmdp.arrays import EPS
 
 PAIRS = 3  # So many steps are remembered with what they did to the residual; each takes care of one slow mode.
 _WEIGHT_OF_A_ROUND = 0.5  # The mean of the recent rounds moves halfway to each new one.
-_DOUBT = 0.1  # This part of the steps of a round beyond the first is not counted against a new factor (plan.py).
+_SHARE_IN_DOUBT = 0.1  # This part of the steps beyond the first of a round does not count against a new factor.
 _SPAN_OF_ONE_SCALE = 500.0  # Up to this span of v / T, the numbers e^{-v/T} are far from the end of floats.
 _LONGEST_STEP = 2.0  # Longer steps in v / T are shortened to this: beyond, the residual is not nearly linear.
-_LOST = 300.0  # A residual this many times the best one will not come back.
+_GROWTH_WHEN_LOST = 300.0  # A residual this many times the best one will not come back.
 
 
 class Anchor(NamedTuple):
@@ -88,6 +91,8 @@ class Found(NamedTuple):
 
 
 class _Work(NamedTuple):
+    """What a round reads and writes: its cost, v, the residual r, the step d, and the pairs of earlier steps."""
+
     cost: Any
     v: Any
     r: Any
@@ -134,7 +139,7 @@ def rounds(
 def aged(number: int, spent: float, recent: float, taken: int, price: float) -> tuple[int, float, float]:
     """The age of a factor after another round of so many steps; that of a new one where it is worn (plan.py)."""
     recent = recent + _WEIGHT_OF_A_ROUND * (taken - recent) if number > 0 else float(taken)
-    number, spent = number + 1, spent + taken - (_DOUBT * (taken - 1) if taken > 1 else 0.0)
+    number, spent = number + 1, spent + taken - (_SHARE_IN_DOUBT * (taken - 1) if taken > 1 else 0.0)
     return (0, 0.0, 0.0) if number * recent > spent + price else (number, spent, recent)
 
 
@@ -162,7 +167,7 @@ def _round(
         look = not look and near  # what is known of v was computed for another cost
         if look:
             continue
-        if near or hi - lo <= tol or steps == limit or not high - low <= _LOST * best:
+        if near or hi - lo <= tol or steps == limit or not high - low <= _GROWTH_WHEN_LOST * best:
             return lo, hi, steps
         best = high - low if high - low < best else best
         if not _step(anchor, units, work, steps):

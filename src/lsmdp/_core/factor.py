@@ -1,5 +1,8 @@
 """Sparse state reduction: Gaussian elimination for Markov chains, without a single subtraction.
 
+:func:`eliminate` takes a plan (ordering.py) and the weights of a chain and returns an :class:`Elimination`, which
+solves linear equations with the matrix of this chain, and finds its stationary law.
+
 Let A >= 0 be off-diagonal weights and e >= 0 a vector of killing rates, and let M be the matrix with
 M[x, y] = -A[x, y] for x != y and row sums e, that is M[x, x] = sum_{y != x} A[x, y] + e[x]. Grassmann, Taksar
 and Heyman (1985) observed that such a matrix can be factored from (A, e) alone: removing state k sends every
@@ -51,9 +54,9 @@ from lsmdp.errors import ConvergenceError
 
 __all__ = ["Elimination", "Plan", "eliminate", "pinned", "plan"]
 
-LEAST_PIVOT = 1e-100  # a probability below 1e-308 is lost; with such pivots no mass above 1e-198 depends on it
-PANEL = 32  # states of a block that are removed before the rest of it is updated,
-STRIP = 96  # so many columns at a time
+LEAST_PIVOT = 1e-100  # Probabilities below 1e-308 are lost; with such pivots no mass above 1e-198 depends on them.
+_STATES_AT_A_TIME = 32  # So many states of a block are removed before the rest of the block is updated.
+_COLUMNS_AT_A_TIME = 96  # The rest is updated in strips of so many columns, which stay in the fastest cache.
 
 Shares = npt.NDArray[Any]  # of one float type or another
 
@@ -267,8 +270,8 @@ def _remove(front: Any, width: Any, symmetric: Any, pivots: Any, first: Any) -> 
     """
     height = front.shape[0]
     stuck = -1
-    for low in range(0, width, PANEL):
-        high = low + PANEL if low + PANEL < width else width
+    for low in range(0, width, _STATES_AT_A_TIME):
+        high = low + _STATES_AT_A_TIME if low + _STATES_AT_A_TIME < width else width
         for k in range(low, high):
             given, pivot = front[k], 0.0
             for j in range(k + 1, height + 1):
@@ -294,8 +297,8 @@ def _remove(front: Any, width: Any, symmetric: Any, pivots: Any, first: Any) -> 
 def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
     """Add the paths through the states low .. high - 1 to all later ones; in strips that stay in the fastest cache."""
     height = front.shape[0]
-    for left in range(high, height + 1, STRIP):
-        right = left + STRIP if left + STRIP <= height else height + 1
+    for left in range(high, height + 1, _COLUMNS_AT_A_TIME):
+        right = left + _COLUMNS_AT_A_TIME if left + _COLUMNS_AT_A_TIME <= height else height + 1
         last = right if symmetric and right < height else height  # rows that reach right of the diagonal in this strip
         for i in range(high, last, 2):
             k = low

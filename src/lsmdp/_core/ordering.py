@@ -1,9 +1,14 @@
-"""In which order a sparse chain is eliminated, and what that will cost, before any number is computed.
+"""In which order the states of a sparse chain are eliminated, and what that will cost, before a number is computed.
 
-The order comes from nested dissection (George, 1973): a level of a breadth-first search cuts the graph in two, its
-states are removed last, and the halves are treated alike. The fill is then counted along the elimination tree (the
-parent of k is the first state after k that its removal connects to k), so that a caller can decline: low on roads
-and grids, hopeless on random graphs.
+To eliminate a state is to remove it and to join all of its neighbours (factor.py). Every pair that was not joined
+before is one more number to keep: the *fill*. How much there is depends on the order alone, and on the pattern of P.
+:func:`plan` takes P and returns a :class:`Plan`: the order, the fill, and the blocks in which states are removed.
+
+**The order** comes from nested dissection (George, 1973). A level of a breadth-first search cuts the graph in two; its
+states, the separator, are removed last, and either half is treated in the same way.
+
+**The fill** is counted along the elimination tree, in which the parent of k is the first state after k that the
+removal of k joins to it. It is low on roads and grids and hopeless on random graphs, so that a caller can decline.
 
 **Blocks.** Neighbours in the tree whose columns of the factor have the same pattern are eliminated together, as one
 dense block: the inner loops of factor.py then run over contiguous numbers and read one index for a whole row.
@@ -22,17 +27,16 @@ import numpy.typing as npt
 from scipy import sparse
 
 from lsmdp._core.compile import entry, inner
-from lsmdp.arrays import CSR, like, read_only
+from lsmdp.arrays import CSR, like
 
 Indices = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
-GATHERING = 20.0  # products that it takes to gather a number and to keep it
-MEMORY_SHARE = 0.25
-BYTES = 16  # of an entry in two factors, at least: the zeros of merged blocks and the workspace come on top
-LEAF = 12  # parts of at most this many states are not cut again
-RUN = 256  # states whose rows are sorted by length: their numbers are bytes
-SMALL = 16  # states of a subtree that make one block, whatever zeros that costs: less than to go from block to block
-MERGED = ((4, 0.5), (8, 0.3), (48, 0.1), (1 << 30, 0.05))  # blocks this wide may hold this share of zeros
+_PRODUCTS_PER_NUMBER_KEPT = 20.0  # To gather a number of a factor and to keep it takes as long as so many products.
+_SHARE_OF_MEMORY = 0.25  # Factors may take this part of the memory of the machine; the rest is for all else.
+_BYTES_OF_AN_ENTRY = 16  # An entry takes so much in two factors; zeros of merged blocks and the workspace come on top.
+_STATES_OF_A_LEAF = 12  # Parts of at most so many states are not cut again: they make one block anyway.
+STATES_OF_A_SMALL_SUBTREE = 16  # So many make one block: its zeros cost less than to go from block to block.
+_ZEROS_OF_MERGED_BLOCKS = ((4, 0.5), (8, 0.3), (48, 0.1), (1 << 30, 0.05))  # Up to this width: this share of zeros.
 
 
 class Blocks(NamedTuple):
@@ -105,7 +109,7 @@ class Plan:
     @cached_property
     def work(self) -> float:
         """What a factorisation costs, in products with an entry of P; to gather and keep a number takes time too."""
-        return GATHERING * self.stored + self.flops / 2
+        return _PRODUCTS_PER_NUMBER_KEPT * self.stored + self.flops / 2
 
     @cached_property
     def step(self) -> float:
@@ -127,22 +131,12 @@ class Plan:
     @property
     def bytes(self) -> int:
         """What two factors take while they are made."""
-        return BYTES * self.stored + self.workspace
+        return _BYTES_OF_AN_ENTRY * self.stored + self.workspace
 
     @property
     def inverse(self) -> Indices:
         """inverse[x] = when state x is removed."""
         return _inverse(self.order)
-
-    @cached_property
-    def turn(self) -> npt.NDArray[np.uint8]:
-        """In which turn the states of each RUN are best taken: short rows come first.
-
-        A loop over these rows hardly ever has to guess how long the next one is.
-        """
-        lengths, ends = np.diff(self.P.indptr)[self.order], range(RUN, self.order.size, RUN)
-        turns = [run.argsort(kind="stable").astype(np.uint8) for run in np.split(lengths, ends)]
-        return np.asarray(read_only(np.concatenate(turns)))
 
     def with_last(self, state: int) -> Plan:
         """The same order, but with ``state`` as the reference."""
@@ -158,7 +152,7 @@ def room() -> int:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         memory = 16 << 30
-    return int(MEMORY_SHARE * memory)
+    return int(_SHARE_OF_MEMORY * memory)
 
 
 def plan(P: CSR, limit: int | None = None) -> Plan:
@@ -169,7 +163,7 @@ def plan(P: CSR, limit: int | None = None) -> Plan:
     """
     symmetric = _symmetric_pattern(P)
     order = _dissected(symmetric)
-    found = _analyse(P, symmetric, order, room() // BYTES if limit is None else limit)
+    found = _analyse(P, symmetric, order, room() // _BYTES_OF_AN_ENTRY if limit is None else limit)
     fits = limit is not None or found.bytes <= room()
     return found if fits else Plan(P, order, None, found.flops, None, 0)
 
@@ -194,7 +188,7 @@ def _graph(symmetric: CSR) -> _Graph:
 def _dissected(symmetric: CSR) -> Indices:
     n = int(symmetric.shape[0])
     order, todo = np.arange(n, dtype=np.int32), np.empty(4 * n + 4, dtype=np.int32)
-    _dissect(_graph(symmetric), _Search(*np.zeros((5, n + 1), dtype=np.int32)), LEAF, order, todo)
+    _dissect(_graph(symmetric), _Search(*np.zeros((5, n + 1), dtype=np.int32)), _STATES_OF_A_LEAF, order, todo)
     return order
 
 
@@ -219,10 +213,10 @@ def _merged(tree: Indices, counts: Indices) -> Indices:
     """Where blocks begin, and the end: small subtrees, equal patterns, and what may join its parent."""
     alike = (tree[:-1] == np.arange(1, tree.size)) & (counts[:-1] == counts[1:] + 1)
     joins = np.concatenate(([False], alike, [False]))
-    _join(tree, SMALL, np.ones_like(tree), joins)
+    _join(tree, STATES_OF_A_SMALL_SUBTREE, np.ones_like(tree), joins)
     starts = np.flatnonzero(~joins).astype(np.int32)
     first = np.empty_like(starts)
-    return first[_merge(tree, counts, starts, np.array(MERGED), first) :]
+    return first[_merge(tree, counts, starts, np.array(_ZEROS_OF_MERGED_BLOCKS), first) :]
 
 
 def _blocks(graph: _Graph, order: Indices, first: Indices, tree: Indices, counts: Indices) -> tuple[Blocks, int]:

@@ -27,7 +27,8 @@ from lsmdp._core.compile import entry, inner
 from lsmdp._core.explog import extremes
 from lsmdp._core.ordering import Blocks, Offsets
 
-ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+# Unsigned, because an index that cannot be negative need not be checked for a count from the end.
+_ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 def offsets(blocks: Blocks) -> Offsets:
@@ -102,14 +103,14 @@ def forward(blocks: Any, panels: Any, b: Any) -> None:
             out[i] = 0.0
         while k < width:
             x, size = begin + k, height - k
-            b0, b1, b2, b3 = b[x], b[min(x + ONE, last)], b[min(x + TWO, last)], b[min(x + THREE, last)]
+            b0, b1, b2, b3 = b[x], b[min(x + _ONE, last)], b[min(x + _TWO, last)], b[min(x + _THREE, last)]
             at1, at2 = at + size, at + size + size
             at3 = at2 + size
             for i in range(size):
                 left = panels[at + i] * b0 + panels[at1 + i] * b1
                 out[k + i] += left + (panels[at2 + i] * b2 + panels[at3 + i] * b3)
             at = at3 + size
-            k += FOUR
+            k += _FOUR
         for i in range(width):
             b[begin + i] = out[i]
         for i in range(tall):
@@ -124,7 +125,7 @@ def backward(blocks: Any, panels: Any, x: Any, largest: Any) -> None:
     for s in range(first.size - 2, -1, -1):
         begin, row, at = np.uint64(first[s]), np.uint64(starts[s]), np.uint64(bases[s])
         width, tall = np.uint64(first[s + 1]) - begin, np.uint64(starts[s + 1]) - row
-        height, last, k = width + tall, begin + width - ONE, np.uint64(0)
+        height, last, k = width + tall, begin + width - _ONE, np.uint64(0)
         for i in range(width):
             given[i] = x[begin + i]
         for i in range(tall):
@@ -141,12 +142,12 @@ def backward(blocks: Any, panels: Any, x: Any, largest: Any) -> None:
                 x2 += panels[at2 + i] * y
                 x3 += panels[at3 + i] * y
             to = begin + k
-            x[min(to + THREE, last)] = x3  # of a column of zeros, what is written is written over
-            x[min(to + TWO, last)] = x2
-            x[min(to + ONE, last)] = x1
+            x[min(to + _THREE, last)] = x3  # of a column of zeros, what is written is written over
+            x[min(to + _TWO, last)] = x2
+            x[min(to + _ONE, last)] = x1
             x[to] = x0
             at = at3 + size
-            k += FOUR
+            k += _FOUR
         if largest < np.inf and extremes(x[begin : begin + width])[1] > largest:
             for i in range(x.size):
                 x[i] /= largest

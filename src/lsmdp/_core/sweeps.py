@@ -1,5 +1,9 @@
 """Compiled rounds of Gauss-Seidel sweeps (solvers/warm/sweeps.py says what they are and why).
 
+A *round* is one cost for which v is to be found; :func:`rounds` goes through several. A round is one or more
+*attempts*: some sweeps in single precision (:func:`_sweep`), now and then a correction of whole sets of states
+(:func:`_split`), and then a certificate in double precision.
+
 What goes in and out travels in named tuples: P in single precision, the aims (one cost and one gap for each round), the
 units of the certificate, how far it may go, what is known of the present v, room for the same of the next one, and what
 is found.
@@ -16,18 +20,18 @@ from lsmdp._core import sparse
 from lsmdp._core.compile import entry, inner
 from lsmdp._core.explog import extremes
 
-CHUNK = 256  # So many states at most have their sums taken before any of them moves.
-_CHUNKS = 16  # There are at least so many chunks: in fewer, hardly any state would see what moved before it.
+STATES_OF_A_CHUNK = 256  # So many states at most have their sums taken before any of them moves.
+_FEWEST_CHUNKS = 16  # There are at least so many chunks: in fewer, hardly any state would see what moved before it.
 SPAN_IN_SINGLE = 20.0  # Up to this span of v / T, w, 1/w and x have room in single precision.
-_SHARE = 0.9  # Sweeps aim at this part of the tolerance; the rest is for what is not linear.
-_CURVED = 0.02  # This part of the square of the gap is not linear, so that nothing is gained below it.
-_DIGITS = 1e-5  # In single precision nothing is gained below this part of the gap.
+_SHARE_OF_THE_TOLERANCE = 0.9  # Sweeps aim at this part of the tolerance; the rest is for what is not linear.
+_SHARE_NOT_LINEAR = 0.02  # This part of the square of the gap is not linear, so that nothing is gained below it.
+_PRECISION = 1e-5  # In single precision nothing is gained below this part of the gap.
 _BEST_CONTRACTION = 0.1  # A contraction below this is not believed.
-_STALLED = 0.6  # A contraction above this is that of a slow mode.
+_STALLED_CONTRACTION = 0.6  # A contraction above this is that of a slow mode.
 _BINS = 64  # How far the states have moved is put into so many bins; empty ones are borders between levels.
-_LEVELS = 12  # More levels than this are none; then the states are parted in two halves.
-_DEVIATIONS = 8.0  # A span is taken for so many standard deviations where it was not looked at.
-_LOST = 100.0  # A residual this many times the first one will not come back.
+_MOST_LEVELS = 12  # More levels than this are none; then the states are parted in two halves.
+_DEVIATIONS_OF_A_SPAN = 8.0  # A span is taken for so many standard deviations where it was not looked at.
+_GROWTH_WHEN_LOST = 100.0  # A residual this many times the first one will not come back.
 
 
 class Single(NamedTuple):
@@ -101,7 +105,12 @@ def rounds(
     v, low, w, s, logs = known
     next_w, next_s, next_logs = room
     for k in range(aims.gaps.size):
-        goal, width, taken, left = _SHARE * aims.gaps[k] / units.temperature, np.inf, np.int64(0), limits.attempts
+        goal, width, taken, left = (
+            _SHARE_OF_THE_TOLERANCE * aims.gaps[k] / units.temperature,
+            np.inf,
+            np.int64(0),
+            limits.attempts,
+        )
         lo, hi = -np.inf, np.inf
         while left > 0 and taken < limits.sweeps:
             before = Known(v, low, w, s, logs)
@@ -134,8 +143,8 @@ def _attempt(single: Any, c: Any, goal: float, limit: int, units: Any, known: An
         return np.inf, limit - limit, 1.0
     span, size = _extent(r)
     first, rate, shift, steps, stalled, at_split, look = size, 1.0, 0.0, limit - limit, 0, np.inf, False
-    goal = max(goal, max(_CURVED * span * span, _DIGITS * span))
-    while span * rate > goal and steps < limit and size <= _LOST * first:
+    goal = max(goal, max(_SHARE_NOT_LINEAR * span * span, _PRECISION * span))
+    while span * rate > goal and steps < limit and size <= _GROWTH_WHEN_LOST * first:
         if stalled == 2:
             if not size < at_split / 2:
                 break  # they were not what is slow
@@ -145,10 +154,10 @@ def _attempt(single: Any, c: Any, goal: float, limit: int, units: Any, known: An
         total, squares, span = _sweep(single, work, np.float32(shift), look, stalled == 1)
         steps += 1
         before, size = size, np.sqrt(squares / n)
-        span = span if look else _DEVIATIONS * size
+        span = span if look else _DEVIATIONS_OF_A_SPAN * size
         shift += total / n / 2
         rate = max(size / before, _BEST_CONTRACTION) if stalled >= 0 else 1.0
-        stalled = stalled + 1 if stalled < 0 or rate > _STALLED else 0
+        stalled = stalled + 1 if stalled < 0 or rate > _STALLED_CONTRACTION else 0
     _added(work.x, known.w, units.temperature, u)
     return span * rate, steps, rate
 
@@ -208,7 +217,7 @@ def _sweep(single: Any, work: Any, shift: Any, look: bool, keep: bool) -> tuple[
     indptr, indices, data, _ = single
     r, gain, pull, x, e = work
     n = x.size
-    chunk = min(CHUNK, n // _CHUNKS + 1)
+    chunk = min(STATES_OF_A_CHUNK, n // _FEWEST_CHUNKS + 1)
     s = np.empty(chunk, np.float32)
     least, most, total, squares = np.float32(np.inf), np.float32(-np.inf), 0.0, 0.0
     for i in range(0, n, chunk):
@@ -292,7 +301,7 @@ def _levels(moved: Any) -> tuple[Any, int]:
             count += 1
         apart = level[k] == 0
         level[k] = max(count, 1) - 1
-    if not 2 <= count <= _LEVELS:
+    if not 2 <= count <= _MOST_LEVELS:
         count = 2
         for k in range(_BINS):
             level[k] = k >= _BINS // 2
