@@ -11,9 +11,9 @@ next ones will shrink the gap, and LAPACK (``Dense`` in factored.py) takes milli
 
 *More states.* A short run of power steps solves fast-mixing models outright, gives every other method a sensible start,
 and measures the contraction m per step, hence the steps log(gap/tol) / log(1/m) that finishing would take. Modes that
-decay fast vanish first, so that this estimate is too low. Where even three times as many are few, they are taken. Otherwise the
-fill of a sparse elimination is counted (no numbers are computed): what a direct method costs is then known, in
-multiply-adds. If power steps still seem cheaper, some more of them measure m again. If these predict more
+decay fast vanish first, so that this estimate is too low. Where even three times as many are few, they are taken.
+Otherwise the fill of a sparse elimination is counted (no numbers are computed): what a direct method costs is then
+known, in multiply-adds. If power steps still seem cheaper, some more of them measure m again. If these predict more
 steps than the first did, a third run would predict still more: the prediction is multiplied by the same ratio again.
 
 *In order of cost.* A method whose cost was guessed (power steps, Krylov) gets no more work than a method whose cost is
