@@ -84,7 +84,8 @@ def bounds(lmdp: LMDP, c: Any, v: Any, end: End | None = None) -> tuple[float, f
     For ``Average()`` and ``Periodic()`` two numbers: the optimal average cost and that of the policy of v lie between
     them. For the other ends two arrays (``lower``, ``upper``), state by state; the optimum and the cost of the policy
     of ``upper`` lie between them. For ``Horizon()``, v has a row a round and the arrays are those of the first round. A
-    v that proves nothing gives -inf or inf.
+    v that proves nothing gives -inf or inf; for a goal with costs that are not negative, it gives the bounds by shortest
+    paths in their place, which hold for the optimum and say nothing of a policy.
     """
     match end:
         case None | Average():
@@ -159,7 +160,7 @@ def exit_pair(problem: FirstExit, v: Floats, spread: Spread) -> Pair:
 
 
 def _with_paths(problem: FirstExit, lower: Floats, upper: Floats) -> Pair:
-    """A side that is missing is that by paths, which is true as it is; the policy of D costs at most D as well."""
+    """A side that is missing is that by paths, which holds for the optimum."""
     if problem.paths is not None:
         lower = np.where(np.isneginf(lower), problem.paths[0], lower)
         upper = problem.paths[1] if np.isinf(upper[problem.order]).any() else upper
