@@ -84,8 +84,8 @@ def bounds(lmdp: LMDP, c: Any, v: Any, end: End | None = None) -> tuple[float, f
     For ``Average()`` and ``Periodic()`` two numbers: the optimal average cost and that of the policy of v lie between
     them. For the other ends two arrays (``lower``, ``upper``), state by state; the optimum and the cost of the policy
     of ``upper`` lie between them. For ``Horizon()``, v has a row a round and the arrays are those of the first round. A
-    v that proves nothing gives -inf or inf; for a goal with costs that are not negative, it gives the bounds by shortest
-    paths in their place, which hold for the optimum and say nothing of a policy.
+    v that proves nothing gives -inf or inf; for a goal with costs that are not negative it gives the bounds by shortest
+    paths instead, which hold for the optimum and say nothing of a policy.
     """
     match end:
         case None | Average():
