@@ -39,6 +39,9 @@ BULK = 0.01  # of the coordinates may lie outside of the frame at each side, whe
 FEW_STATES = 200  # up to which the frame holds all of them
 PALE = 0.02  # an arrow is drawn where steering adds at least this much of a step, or of a chance
 
+# A part of a cost below this share of it is rounding, and is shown as 0.
+NEGLIGIBLE_SHARE = 1e-12
+
 
 def write_answer_page(
     solution: Solution,
@@ -178,7 +181,9 @@ def _lede(facts: Facts) -> str:
     said, parts, alone = [], facts.parts, facts.alone
     if parts is not None:
         names = {"states": "for where it is", "moves": "for its moves", "steering": "for being steered"}
-        said.append("That is " + listed(f"{figure(value)} {names[name]}" for name, value in parts.items()) + ".")
+        least = NEGLIGIBLE_SHARE * sum(map(abs, parts.values()))
+        paid = {name: value if abs(value) > least else 0.0 for name, value in parts.items()}
+        said.append("That is " + listed(f"{figure(value)} {names[name]}" for name, value in paid.items()) + ".")
     if alone is not None:
         said.append(f"Left alone, it would pay {figure(alone)}.")
     if facts.change is not None:
