@@ -21,6 +21,8 @@ demo: $(VENV)/.installed ## install into .venv, play a game in a museum and writ
 	@$(VENV)/bin/lsmdp demo
 
 test: $(VENV)/.developing browser ## install with the developers' tools, then run every test
+	@echo 'Compiling the loops, once for all tests ...'
+	@$(VENV)/bin/lsmdp compile > /dev/null
 	@$(RUN) -m pytest -n auto --durations=25
 
 # The page of a run is tested in a real browser. Where there is none and we may, the system's Chromium is installed;

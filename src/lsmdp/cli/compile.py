@@ -76,6 +76,7 @@ def jobs() -> Iterator[Job]:
     import numpy as np
 
     from lsmdp.costs import read_costs
+    from lsmdp.ends import Discounted, Goal, Horizon, Periodic
     from lsmdp.game import play as played
     from lsmdp.learners import (
         BeTheLeader,
@@ -128,6 +129,13 @@ def jobs() -> Iterator[Job]:
         costs = np.random.default_rng(1).random((20, lmdp.n))
         bracket(lmdp, costs, np.full(lmdp.n, 1 / lmdp.n), work=1e7)
 
+    def other_ends(lmdp: LMDP) -> None:
+        costs = np.random.default_rng(2).random((3, lmdp.n))
+        for end in (Goal(0), Discounted(0.9)):
+            solved(lmdp, costs[0], end)
+        for rounds in (Horizon(), Periodic()):
+            solved(lmdp, costs, rounds)
+
     for name, lmdp in models.items():
         yield f"solve {name}", partial(solve, lmdp, 1.0)
         yield f"solve {name}, steep", partial(solve, lmdp, 50.0)
@@ -137,4 +145,5 @@ def jobs() -> Iterator[Job]:
         yield f"play on {name}, steep", partial(play, LMDP(models[name].P, temperature=0.005), 0)
         yield f"examine {name}", partial(examine, models[name])
         yield f"search on {name}", partial(search, models[name])
+        yield f"other ends on {name}", partial(other_ends, models[name])
     yield "play on a random graph with walkers", partial(play, models["a random graph"], 2)
