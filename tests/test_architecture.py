@@ -21,9 +21,9 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 ORDER = (
     "errors",
     "files",
+    "inputs",
     "labels",
     "arrays",
-    "inputs",
     "output",
     "_core",
     "chain",

@@ -135,3 +135,49 @@ class TestMovesInGames:
         best = lsmdp.solve(tilted, np.array([0.3, 0.9, 0.0]) + extra)
         assert low <= best.bounds[1]
         assert best.bounds[0] <= high
+
+
+# --- tables of many rounds, as people write them --------------------------------------------------------------------
+
+
+ROUNDS = np.array([[0.5, 0.25, 0.125], [1.0, 0.0, 0.75]])
+
+
+class TestTables:
+    @pytest.mark.parametrize(
+        ("file", "text"),
+        [
+            ("semicolons.csv", "0,5;0,25;0,125\n1,0;0,0;0,75\n"),
+            ("named.csv", "b;a;c\n0.25;0.5;0.125\n0;1;0.75\n"),
+            ("commas.csv", "b;a;c\n0,25;0,5;0,125\n0,0;1,0;0,75\n"),
+            ("tabs.csv", "0.5\t0.25\t0.125\n1\t0\t0.75\n"),
+            ("index.tsv", "\ta\tb\tc\n0\t0.5\t0.25\t0.125\n1\t1\t0\t0.75\n"),
+            ("savetxt.txt", "5.0e-01 2.5e-01 1.25e-01\n1.0e+00 0.0e+00 7.5e-01\n"),
+            ("titles.txt", "# c a b\n0.125 0.5 0.25\n# a comment\n0.75 1 0\n"),
+            ("long.txt", "round state cost\n1 a 0.5\n1 b 0.25\n1 c 0.125\n2 a 1\n2 b 0\n2 c 0.75\n"),
+            ("long.csv", "round;state;cost\n1;a;0,5\n1;b;0,25\n1;c;0,125\n2;a;1\n2;b;0\n2;c;0,75\n"),
+        ],
+    )
+    def test_however_it_is_written(self, tmp_path: Path, file: str, text: str) -> None:
+        costs = lsmdp.costs.read_costs(written(tmp_path / file, text), WALK)
+        assert np.vstack(list(costs)).tolist() == ROUNDS.tolist()
+
+    def test_thousands_or_decimals(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "c.csv", "1,250;1,125;1,000\n1,500;1,250;1,125\n")
+        with pytest.raises(LsmdpError, match=r"may be 1\.500 or 1500"):
+            lsmdp.costs.read_costs(path, WALK, scale=(0, 2))
+
+    def test_a_line_that_is_cut_short(self, tmp_path: Path) -> None:
+        path = written(tmp_path / "c.txt", "0.5 0.25 0.125\n1 0 0.75\n0.5 0.25\n")
+        with pytest.raises(CostError, match=r"round 3 \(line 3\): it has 2 cells, but the first line has 3"):
+            list(lsmdp.costs.read_costs(path, WALK))
+
+    def test_tables_that_offer_no_more_than_the_interchange_protocol(self) -> None:
+        table = pa.table({name: ROUNDS[:, k] for k, name in [(2, "c"), (0, "a"), (1, "b")]})
+
+        class Bare:
+            def __dataframe__(self, **options: Any) -> Any:
+                return table.__dataframe__(**options)
+
+        found, wanted = (lsmdp.play(WALK, lsmdp.FollowTheLeader(), costs) for costs in (Bare(), ROUNDS))
+        assert found.learners["ftl"].loss == wanted.learners["ftl"].loss

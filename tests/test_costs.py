@@ -263,7 +263,7 @@ class TestNames:
             ("Periodic", 'Did you mean "periodic"?'),
             ("dubling:4", 'Did you mean "doubling"?'),
             ("zzz", "is neither a file nor a known cost sequence. Names: iid, binary, switching[:PERIOD]"),
-            ("zzz", "Files end in .npy, .csv, .parquet, .jsonl; - is standard input."),
+            ("zzz", "Files end in .npy, .csv, .tsv, .txt, .parquet, .jsonl; - is standard input."),
             ("switching:x", "cannot be read as switching[:PERIOD]: PERIOD is a whole number of at least 1. Write for"),
             ("switching:0", "Write for example switching:50."),
             ("switching:1:2", "PERIOD is a whole number"),
@@ -789,14 +789,14 @@ class TestPaths:
             ("speed.csv", 'does not exist. Did you mean "{}/speeds.csv"?'),
             ("nothing.npy", "does not exist. Check the path."),
             ("no/speeds.csv", 'does not exist: there is no folder "{}/no". Check the path.'),
-            ("notes.txt", 'ends in ".txt", which is not a known format. Use .npy, .csv, .parquet, .jsonl.'),
+            ("notes.doc", 'ends in ".doc", which is not a known format. Use .npy, .csv, .tsv, .txt, .parquet, .jsonl.'),
             ("", "is a folder. Name a file in it that ends in .npy, .csv"),
             ("x" * 300, "does not exist. Check the path."),
         ],
     )
     def test_what_is_not_there(self, tmp_path: Path, name: str, sentence: str) -> None:
         save(tmp_path / "speeds.csv", lines(A))
-        save(tmp_path / "notes.txt", "hello")
+        save(tmp_path / "notes.doc", "hello")
         with pytest.raises(SpecError) as error:
             read_costs(tmp_path / name, PLAIN)
         assert sentence.format(tmp_path) in str(error.value)

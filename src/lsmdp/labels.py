@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lsmdp.errors import CostError, LsmdpError, SpecError
+from lsmdp.inputs.frames import arrow_table, is_table
 
 NUMBER = re.compile("0|[1-9][0-9]{0,17}")  # what fits into 64 bits
 CELL = re.compile(r"\(?\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)?")  # row,column
@@ -266,15 +267,10 @@ class Frame:
 
 
 def _as_frame(given: Any) -> Any:
-    """A table that offers Arrow's C interface, such as pyarrow's own, by its columns; anything else as it is."""
-    if hasattr(given, "to_numpy") or isinstance(given, np.ndarray) or not hasattr(given, "__arrow_c_stream__"):
+    """A table that offers itself as one (inputs/frames.py) and has no interface of pandas; anything else as it is."""
+    if hasattr(given, "to_numpy") or isinstance(given, np.ndarray) or not is_table(given):
         return given
-    import pyarrow as pa
-
-    try:
-        table = pa.RecordBatchReader.from_stream(given).read_all()
-    except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as broken:
-        raise CostError(f"the table of costs cannot be read ({broken}). Give columns of names and numbers.") from None
+    table = arrow_table(given, "the table of costs", CostError)
     return Frame({name: table[name].to_numpy() for name in table.column_names})
 
 

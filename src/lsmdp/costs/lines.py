@@ -1,11 +1,13 @@
-"""Costs as lines of text: csv, JSON lines, standard input.
+"""Costs as lines of text: tables, JSON lines, standard input.
 
-    csv          a line a round: one number per state, under a header or not (columns.py says what a header does);
+    tables       a line a round: one number per state, under a header or not (columns.py says what a header does);
                  or the header round,state,cost and a line for each round and state, sorted by round
     JSON lines   a line a round: a list of numbers, {"cost": [numbers]} or {"cost": {label: number, ...}}
 
-A line is read when its round is reached; blank lines do not count. Standard input may be either, is told apart by its
-first character, is read as it comes and only once.
+What separates the cells of a table, and whether its commas are decimal commas, is found from the first lines of a file
+(dialects.py); in .txt and .tsv, lines that begin with # are comments. A line is read when its round is reached; blank
+lines do not count. Standard input is csv or JSON lines, is told apart by its first character, is read as it comes and
+only once.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, TypeAlias
@@ -32,6 +35,7 @@ from lsmdp.costs.columns import (
     by_position,
     doubt,
     is_header,
+    names_all,
     state_names,
 )
 from lsmdp.costs.sequence import (
@@ -41,6 +45,7 @@ from lsmdp.costs.sequence import (
     update_with_file,
 )
 from lsmdp.errors import CostError
+from lsmdp.inputs.dialects import cut, dialect_of, first_lines, has_decimal_commas, is_comment
 from lsmdp.model import LMDP
 
 Line: TypeAlias = tuple[int, str]  # its number, counted from 1, and its text
@@ -56,6 +61,40 @@ class Fit(NamedTuple):
     missing: float | None = None
 
 
+class Text(NamedTuple):
+    """How a table is written: what separates its cells (None: blanks), and what else there is to know to read it."""
+
+    separator: str | None = ","
+    has_comments: bool = False
+    titles: tuple[str, ...] | None = None  # names of the columns that stand in a comment above the table
+    has_decimal_commas: bool = False
+
+    @classmethod
+    def of(cls, path: Path) -> Text:
+        """How a file is written, from its first lines; of the first, which may hold names, only its separators."""
+        try:
+            separator, strewn, titles = dialect_of(path)
+        except UnicodeDecodeError:
+            return cls()  # the line where it is will say so
+        first, *below = first_lines(path)[:2] or [""]
+        cells = [cell for line in below or [first] for cell in cut(line, separator)]
+        return cls(separator, strewn, titles if strewn else None, has_decimal_commas(cells, separator))
+
+    def cells(self, line: str) -> list[str]:
+        """The cells of a line."""
+        if self.separator == "," and '"' not in line:
+            return line.split(",")
+        try:
+            return next(csv.reader([line], delimiter=self.separator or " ", skipinitialspace=True), [])
+        except csv.Error as broken:
+            raise CostError(f"it is not a line of a table ({broken}).") from None
+
+    def numbers(self, line: str) -> list[str]:
+        """The cells of a line that is no header, with decimal points."""
+        cells = self.cells(line)
+        return [cell.replace(",", ".") for cell in cells] if self.has_decimal_commas else cells
+
+
 @dataclass(frozen=True, eq=False)
 class Lines:
     """A file of lines; whether it fits the model is seen when it is opened, from its first line."""
@@ -68,7 +107,12 @@ class Lines:
 
     def __post_init__(self) -> None:
         with self._opened() as stream:
-            _begun(stream, self.fit, self.is_json, self.path)
+            _begun(stream, self.fit, self.is_json, self.text, self.path)
+
+    @cached_property
+    def text(self) -> Text:
+        """How it is written."""
+        return Text() if self.is_json else Text.of(self.path)
 
     def _opened(self) -> TextIO:
         return self.path.open(encoding="utf-8-sig", errors="replace", newline="")
@@ -76,7 +120,7 @@ class Lines:
     def blocks(self, start: int) -> Iterator[Floats]:
         """The rounds from ``start`` on; the lines before are passed over unread."""
         with self._opened() as stream:
-            lines, rounds = _begun(stream, self.fit, self.is_json)
+            lines, rounds = _begun(stream, self.fit, self.is_json, self.text)
             yield from gathered(rounds(lines, start), block_rows(self.fit.lmdp.n))
 
     def update(self, digest: Hash) -> None:
@@ -104,7 +148,7 @@ class StandardInput:
         return self._blocks(start)
 
     def _blocks(self, start: int) -> Iterator[Floats]:
-        lines, rounds = _begun(sys.stdin, self.fit, None, "standard input")
+        lines, rounds = _begun(sys.stdin, self.fit, None, Text(), "standard input")
         yield from gathered(rounds(lines, start), 1)
 
     def update(self, digest: Hash) -> None:
@@ -113,20 +157,25 @@ class StandardInput:
 
 
 def _begun(
-    stream: TextIO, fit: Fit, is_json: bool | None, aloud: Path | str | None = None
+    stream: TextIO, fit: Fit, is_json: bool | None, text: Text, aloud: Path | str | None = None
 ) -> tuple[Iterator[Line], Rounds]:
     """The lines of a stream below its header, and how to read them; None: the first character tells the format.
 
     ``aloud`` is what the stream is called where it is to be said that its first line could be read in two ways.
     """
-    numbered = ((number, line.strip("\ufeff \t\r\n")) for number, line in enumerate(stream, start=1))
-    lines = (line for line in numbered if line[1])
+    around = "\ufeff \r\n" if text.separator == "\t" else "\ufeff \t\r\n"  # a tab may follow an empty cell
+    numbered = ((number, line.strip(around)) for number, line in enumerate(stream, start=1))
+    lines: Iterator[Line] = (
+        line for line in numbered if line[1].strip() and not (text.has_comments and is_comment(line[1]))
+    )
+    if text.titles is not None:
+        lines = chain([(0, (text.separator or " ").join(text.titles))], lines)
     first = next(lines, None)
     if first is None:
         raise CostError("it is empty. Give one line per round.")
     if first[1][0] in "[{" if is_json is None else is_json:
         return chain([first], lines), _json_rounds(fit.lmdp, fit.missing)
-    has_header, rounds = _csv_rounds(first[1], fit, aloud)
+    has_header, rounds = _table_rounds(first[1], fit, text, aloud)
     if not has_header:
         return chain([first], lines), rounds
     second = next(lines, None)
@@ -135,17 +184,19 @@ def _begun(
     return chain([second], lines), rounds
 
 
-def _csv_rounds(first: str, fit: Fit, aloud: Path | str | None) -> tuple[bool, Rounds]:
+def _table_rounds(first: str, fit: Fit, text: Text, aloud: Path | str | None) -> tuple[bool, Rounds]:
     """Whether the first line is a header, and how to read the lines below it."""
-    cells = [cell.strip() for cell in _cells(first)]
+    cells = [cell.strip() for cell in text.cells(first)]
+    if text.has_decimal_commas and not names_all(cells, fit.lmdp) and has_decimal_commas(cells, text.separator):
+        cells = text.numbers(first)  # it is a round
     lowered = [cell.lower() for cell in cells]
     if set(LONG_FORM) <= set(lowered):
-        return True, lambda lines, start: assembled(_entries(lines, lowered), fit.lmdp, start, fit.missing)
+        return True, lambda lines, start: assembled(_entries(lines, lowered, text), fit.lmdp, start, fit.missing)
     has_header, said = is_header(cells, *fit[:3]), doubt(cells, *fit[:3])
     if said is not None and aloud is not None:
         warnings.warn(f"{aloud}: {said}", stacklevel=2)
     columns = by_header(cells, fit.lmdp, fit.missing) if has_header else by_position(len(cells), fit.lmdp)
-    return has_header, _one_by_one(_csv_row(columns, len(cells), fit))
+    return has_header, _one_by_one(_row(columns, len(cells), fit, text))
 
 
 def _json_rounds(lmdp: LMDP, missing: float | None) -> Rounds:
@@ -180,9 +231,9 @@ def _one_by_one(row: Callable[[str], Floats]) -> Rounds:
     return rounds
 
 
-def _csv_row(columns: Columns, width: int, fit: Fit) -> Callable[[str], Floats]:
+def _row(columns: Columns, width: int, fit: Fit, text: Text) -> Callable[[str], Floats]:
     def row(line: str) -> Floats:
-        cells = _cells(line)
+        cells = text.numbers(line)
         if len(cells) != width:
             raise CostError(f"it has {len(cells)} cells, but the first line has {width}. Make them equal.")
         return as_numbers(_kept(cells, columns, fit.missing), fit.lmdp)
@@ -196,24 +247,16 @@ def _kept(cells: list[Any], columns: Columns, missing: float | None = None) -> l
     return [missing if column < 0 else cells[column] for column in columns.tolist()]
 
 
-def _cells(line: str) -> list[str]:
-    if '"' not in line:
-        return line.split(",")
-    try:
-        return next(csv.reader([line], skipinitialspace=True))
-    except csv.Error as broken:
-        raise CostError(f"it is not a line of csv ({broken}).") from None
-
-
-def _entries(lines: Iterator[Line], header: list[str]) -> Iterator[Entry]:
+def _entries(lines: Iterator[Line], header: list[str], text: Text) -> Iterator[Entry]:
     places = [header.index(name) for name in LONG_FORM]
     t = 0
     for number, line in lines:
         try:
-            word, state, cost = (_cells(line)[place].strip() for place in places)
+            cells = text.cells(line)
+            word, state, cost = (cells[place].strip() for place in places)
             t = int(word)
         except (IndexError, ValueError):
             raise CostError(
                 f'line {number} (round {t} or the next) is "{line[:60]}". Give a whole round number, state and cost.'
             ) from None
-        yield t, state, cost
+        yield t, state, cost.replace(",", ".") if text.has_decimal_commas else cost

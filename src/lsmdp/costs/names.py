@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from lsmdp.errors import SpecError
 
 STANDARD_INPUT = "-"
-ENDINGS = (".npy", ".csv", ".parquet", ".jsonl")
+ENDINGS = (".npy", ".csv", ".tsv", ".txt", ".parquet", ".jsonl")
 
 
 @dataclass(frozen=True)

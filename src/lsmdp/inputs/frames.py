@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from lsmdp.errors import SpecError
+from lsmdp.errors import LsmdpError, SpecError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ def is_table(given: Any) -> bool:
     return hasattr(given, "__arrow_c_stream__") or hasattr(given, "__dataframe__")
 
 
-def arrow_table(given: Any, what: str) -> pa.Table:
+def arrow_table(given: Any, what: str, kind: type[LsmdpError] = SpecError) -> pa.Table:
     """A table of any library, or a mapping of columns, as a pyarrow table."""
     import pyarrow as pa
 
@@ -40,5 +40,5 @@ def arrow_table(given: Any, what: str) -> pa.Table:
             table = from_dataframe(given)
     except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError, RuntimeError) as broken:
         reason = str(broken).split("\n")[0].strip(" .") or type(broken).__name__
-        raise SpecError(f"{what} is no table that can be read ({reason}). Give columns of names and numbers.") from None
+        raise kind(f"{what} is no table that can be read ({reason}). Give columns of names and numbers.") from None
     return table.select([place for place, name in enumerate(table.column_names) if not INDEX.fullmatch(name)])

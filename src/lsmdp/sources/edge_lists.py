@@ -30,12 +30,12 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
-from lsmdp.inputs.notes import guessed
-from lsmdp.sources.dialects import (
+from lsmdp.inputs.dialects import (
     SAMPLE,
     dialect_of,
     rows_of,
 )
+from lsmdp.inputs.notes import guessed
 from lsmdp.sources.headers import (
     ends_of,
     said,

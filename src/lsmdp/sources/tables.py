@@ -16,7 +16,7 @@ import numpy.typing as npt
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs import parquet
-from lsmdp.sources.dialects import (
+from lsmdp.inputs.dialects import (
     WITH_COMMA,
     Dialect,
     dialect_of,

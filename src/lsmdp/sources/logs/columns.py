@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lsmdp.errors import SpecError
+from lsmdp.inputs.dialects import rows_of
 from lsmdp.inputs.frames import arrow_table
 from lsmdp.inputs.notes import guessed
-from lsmdp.sources.dialects import rows_of
 from lsmdp.sources.headers import (
     Columns,
     as_columns,

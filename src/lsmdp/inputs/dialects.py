@@ -47,8 +47,7 @@ def dialect_of(path: Path) -> Dialect:
     ending = path.suffix.lower()
     strewn = ending in (".txt", ".tsv")
     comments: list[str] = []
-    with opened(path) as stream:
-        sample = [text for _, text in islice(_lines(stream, strewn, comments), SAMPLE)]
+    sample = first_lines(path, comments)
     separator = _separator(sample, ending)
     titles = None
     if comments and sample:
@@ -56,6 +55,18 @@ def dialect_of(path: Path) -> Dialect:
         cells = tuple(cell.strip() for cell in (words.split("\t") if "\t" in words else words.split()))
         titles = cells if len(cells) == len(cut(sample[0], separator)) else None
     return Dialect(separator, strewn, titles)
+
+
+def first_lines(path: Path, comments: list[str] | None = None) -> list[str]:
+    """The lines that are looked at, without blank ones and comments; those above them go to ``comments``."""
+    with opened(path) as stream:
+        strewn = path.suffix.lower() in (".txt", ".tsv")
+        return [text for _, text in islice(_lines(stream, strewn, comments), SAMPLE)]
+
+
+def is_comment(line: str) -> bool:
+    """Whether this line begins as a comment does."""
+    return COMMENT.match(line) is not None
 
 
 def opened(path: Path) -> TextIO:
@@ -89,7 +100,7 @@ def _lines(stream: Iterable[str], strewn: bool, comments: list[str] | None = Non
     for number, line in enumerate(stream, start=1):
         if not line.strip():
             continue
-        if (strewn or not begun) and COMMENT.match(line):
+        if (strewn or not begun) and is_comment(line):
             if comments is not None and not begun:
                 comments.append(line)
             continue
