@@ -117,3 +117,73 @@ def test_no_certificate_is_exit_code_1_with_what_there_is() -> None:
     assert done.exit_code == 1
     assert "not certified" in done.stderr
     assert "mean start" in done.stdout
+
+
+MAP = "type octile\nheight 3\nwidth 4\nmap\n....\n.@@.\n....\n"
+SCENARIOS = "version 1\n0\tm.map\t4\t3\t0\t0\t3\t0\t3\n1\tm.map\t4\t3\t0\t1\t3\t2\t4\n"
+
+
+@pytest.fixture
+def problems(tmp_path: Path) -> tuple[str, str]:
+    (tmp_path / "m.map").write_text(MAP)
+    (tmp_path / "m.map.scen").write_text(SCENARIOS)
+    return f"{tmp_path / 'm.map'}:8", f"{tmp_path / 'm.map.scen'}"
+
+
+def test_a_start_is_told() -> None:
+    lmdp = lsmdp.grid(4, 5)
+    s = lsmdp.solve(lmdp, lsmdp.read_cost("hill", lmdp), lsmdp.Goal((0, 0)))
+    found = told("grid:4x5", "--cost", "hill", "--goal", "0,0", "--start", "3,4")
+    assert found["start_bounds"] == list(s.bounds_from((3, 4)))
+    assert "3,4: " in solve("grid:4x5", "--cost", "hill", "--goal", "0,0", "--start", "3,4").stdout
+    discounted = told("ring:6", "--cost", "hill", "--end", "discounted:0.9", "--start", "2")
+    assert "start_by_paths" not in discounted
+    low, high = lsmdp.solve(lsmdp.ring(6), lsmdp.read_cost("hill", lsmdp.ring(6)), lsmdp.Discounted(0.9)).bounds_from(2)
+    assert discounted["start_bounds"] == [low, high]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_scenario_has_its_length_for_a_limit(problems: tuple[str, str], number: int) -> None:
+    """V lies between the shortest way and that of the likeliest shortest way, whose moves are 1/9 at the least."""
+    kernel, file = problems
+    scenario = lsmdp.read_scenarios(file)[number - 1]
+    temperature = 0.01
+    found = told(kernel, "--scenario", f"{file}:{number}", "--edge-costs", "map:length", "--temperature", temperature)
+    assert found["shortest_way"] == scenario.length
+    low, high = found["start_bounds"]  # type: ignore[misc]
+    dearest = temperature * np.log(9.0) * scenario.length
+    assert scenario.length - 1e-8 <= high
+    assert low <= scenario.length + dearest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["KERNEL", "--scenario", "FILE:3"], "there are 2 problems"),
+        (["KERNEL", "--scenario", "FILE:0"], "counted from 1"),
+        (["KERNEL", "--scenario", "nowhere.scen"], "nowhere.scen"),
+        (["grid:3x5", "--scenario", "FILE"], "the kernel is no such map"),
+        (["ring:12", "--scenario", "FILE"], "the kernel is no such map"),
+        (["KERNEL", "--scenario", "FILE", "--goal", "0,0"], "has a goal and a start of its own"),
+        (["KERNEL", "--scenario", "FILE", "--edge-costs", "map:time"], "Say map:length"),
+        (["ring:12", "--goal", "0", "--edge-costs", "map:length"], "Give a file with the columns"),
+        (["KERNEL", "--start", "0,0"], "the average is the same from all"),
+        (["KERNEL", "--goal", "0,0", "--start", "1,1"], "wall"),
+        (["KERNEL", "--goal", "0,0", "--start", "z"], 'no state "z"'),
+    ],
+)
+def test_bad_starts_and_scenarios(problems: tuple[str, str], arguments: list[str], sentence: str) -> None:
+    kernel, file = problems
+    given = [word.replace("KERNEL", kernel).replace("FILE", file) for word in arguments]
+    done = solve(*given, "--cost", "uniform")
+    assert done.exit_code == 2, done.stdout
+    assert sentence in " ".join(done.stderr.split())
+
+
+def test_states_that_rounds_leave_out_cost_what_missing_says(tmp_path: Path) -> None:
+    (tmp_path / "town.csv").write_text("from,to\na,b\nb,c\nc,a\n")
+    (tmp_path / "c.csv").write_text("a,c\n0.5,0.25\n0.25,0.5\n")
+    (tmp_path / "all.csv").write_text("a,b,c\n0.5,0.75,0.25\n0.25,0.75,0.5\n")
+    town = (tmp_path / "town.csv", "--end", "horizon", "--costs")
+    some, same = told(*town, tmp_path / "c.csv", "--missing", "0.75"), told(*town, tmp_path / "all.csv")
+    assert some["mean_bounds"] == same["mean_bounds"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from lsmdp.arrays import Floats
     from lsmdp.ends import End
     from lsmdp.model import LMDP
+    from lsmdp.sources.scenarios import Scenario
     from lsmdp.values import Cycle, Schedule, Values
 
 FEW_STATES = 20  # that a table shows one by one
@@ -54,6 +56,25 @@ Terminal = Annotated[
     ),
 ]
 
+Start = Annotated[
+    str | None,
+    typer.Option(
+        "--start",
+        metavar="STATE",
+        help="Say what it costs from this state, too. A label, a number or ROW,COLUMN.",
+        show_default=False,
+    ),
+]
+ScenarioFile = Annotated[
+    str | None,
+    typer.Option(
+        "--scenario",
+        metavar="FILE.scen[:K]",
+        help="Take goal and start from the K-th problem (1) of a MovingAI file.",
+        show_default=False,
+    ),
+]
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -65,11 +86,18 @@ class Asked:
     rounds: int | None
     scale: tuple[float, float] | None
     terminal: str | None
+    start: str | None = None
+    scenario: str | None = None
+
+    @property
+    def has_goal(self) -> bool:
+        """Whether there is a place to reach."""
+        return bool(self.goals) or self.scenario is not None
 
     @property
     def is_average(self) -> bool:
         """Whether it is the long-run average of one cost, as ever."""
-        return not self.goals and self.end in (None, "average")
+        return not self.has_goal and self.end in (None, "average")
 
     @property
     def in_rounds(self) -> bool:
@@ -78,11 +106,18 @@ class Asked:
 
     def check(self, cost: str | None, edge_costs: str | None) -> None:
         """Raise where the options do not fit together, before anything is read."""
-        if self.goals and self.end not in (None, "goal"):
+        if self.scenario is not None and (self.goals or self.start is not None):
+            raise SpecError("--scenario has a goal and a start of its own. Leave out --goal and --start, or it.")
+        if self.has_goal and self.end not in (None, "goal"):
             raise SpecError(f"--goal and --end {self.end} are two ends. Keep one of them.")
-        if self.end == "goal" and not self.goals:
+        if self.end == "goal" and not self.has_goal:
             raise SpecError("--end goal needs to know where. Name it with --goal STATE.")
-        if self.end is not None and not self.goals and self.end.partition(":")[0] not in ENDS_BY_NAME:
+        if self.start is not None and (self.is_average or self.end == "periodic"):
+            raise SpecError(
+                "--start asks what it costs from a state, but in the long run the average is the same from all. Leave "
+                "it out, or choose another end: --goal STATE, --end discounted:0.99 or --end horizon."
+            )
+        if self.end is not None and not self.has_goal and self.end.partition(":")[0] not in ENDS_BY_NAME:
             raise SpecError(f'there is no end "{self.end}". Choose {ENDS}, or give --goal STATE.')
         if self.in_rounds and self.costs is None:
             raise SpecError(f"--end {self.end} takes a cost for each round. Give them with --costs FILE.")
@@ -102,6 +137,8 @@ class Asked:
         from lsmdp.ends import Average, Discounted, Goal, Horizon, Periodic
         from lsmdp.sources import read_cost
 
+        if self.scenario is not None:
+            return Goal({_problem(self.scenario, lmdp).goal: 0.0})
         if self.goals:
             return Goal(dict(_goal(given, lmdp) for given in self.goals))
         name, _, number = (self.end or "average").partition(":")
@@ -111,11 +148,28 @@ class Asked:
             return Horizon(None if self.terminal is None else read_cost(self.terminal, lmdp))
         return Periodic() if name == "periodic" else Average()
 
-    def read_costs(self, lmdp: LMDP) -> Any:
+    def read_costs(self, lmdp: LMDP, missing: float | None) -> Any:
         """The cost of each round."""
         from lsmdp.costs import read_costs
 
-        return read_costs(str(self.costs), lmdp, rounds=self.rounds, scale=self.scale)
+        return read_costs(str(self.costs), lmdp, rounds=self.rounds, scale=self.scale, missing=missing)
+
+    def from_start(self, found: Any) -> dict[str, Any]:
+        """What it costs from the start that was asked for, ready for JSON; nothing where none was."""
+        lmdp, way = found.lmdp, {}
+        if self.scenario is not None:
+            problem = _problem(self.scenario, lmdp)
+            start, way = problem.start, {"shortest_way": problem.length}
+        elif self.start is not None:
+            start = _state(self.start, lmdp)
+        else:
+            return {}
+        x = lmdp.state(start)
+        figures: dict[str, Any] = {"start": self.start or f"{start[0]},{start[1]}"}
+        figures["start_bounds"] = [_finite(side) for side in found.bounds_from(x)]
+        if (paths := getattr(found, "path_bounds", None)) is not None:
+            figures["start_by_paths"] = [_finite(side[x]) for side in paths]
+        return figures | way
 
     def charged(self, costs: Any, extra: Floats | None) -> Any:
         """The cost, or that of each round, with what costs of moves add to it."""
@@ -158,6 +212,29 @@ def _goal(given: str, lmdp: LMDP) -> tuple[Any, float]:
     return _state(state, lmdp), _number(cost, f"--goal {given}", f"--goal {state}=2.5")
 
 
+def _problem(given: str, lmdp: LMDP) -> Scenario:
+    """The K-th problem in a file, FILE.scen:K, held against the size of the map."""
+    from lsmdp.sources import read_scenarios
+
+    file, colon, number = given.rpartition(":")
+    if not (colon and number.isascii() and number.isdigit()):
+        file, number = given, "1"
+    problems = read_scenarios(file)
+    if not 1 <= int(number) <= len(problems):
+        raise SpecError(f'--scenario {given}: there are {len(problems)} problems in "{file}", counted from 1.')
+    problem = problems[int(number) - 1]
+    if lmdp.grid_shape is None or not lmdp.names.is_map(problem.shape):
+        raise SpecError(
+            f"--scenario {given} is about a map of {problem.shape[0]} rows and {problem.shape[1]} columns "
+            f'("{problem.map}"), and the kernel is no such map. Give the map itself: lsmdp solve arena.map:8 ...'
+        )
+    return problem
+
+
+def _finite(number: float) -> float | None:
+    return float(number) if abs(number) < float("inf") else None
+
+
 def _state(word: str, lmdp: LMDP) -> Any:
     cell = re.fullmatch(r"\(?\s*(\d+)\s*,\s*(\d+)\s*\)?", word)
     return (int(cell[1]), int(cell[2])) if cell and word not in lmdp.names.by_label else word
@@ -170,11 +247,11 @@ def _number(word: str, what: str, example: str) -> float:
         raise SpecError(f'{what}: "{word}" is no number. Write it as in {example}.') from None
 
 
-def show(console: Console, found: Values | Schedule | Cycle) -> None:
-    """The certified answer as a table, and as a picture where the states are a grid."""
+def show(console: Console, found: Values | Schedule | Cycle, extra: Mapping[str, Any]) -> None:
+    """The certified answer as a table with what it costs from a start, and as a picture where states are a grid."""
     from lsmdp.pictures import pictures
 
-    console.print(_table(found))
+    console.print(_table(found, extra))
     if found.lmdp.n <= FEW_STATES:
         console.print(_by_state(found))
     if found.lmdp.grid_shape is not None:
@@ -184,11 +261,11 @@ def show(console: Console, found: Values | Schedule | Cycle) -> None:
         console.print(pictures(console, found.lmdp, {"value v": np.where(np.isfinite(v), v, np.nan)}))
 
 
-def _table(found: Values | Schedule | Cycle) -> Table:
+def _table(found: Values | Schedule | Cycle, extra: Mapping[str, Any]) -> Table:
     from rich import box
     from rich.table import Table
 
-    lmdp, figures = found.lmdp, found.to_dict()
+    lmdp, figures = found.lmdp, found.to_dict() | dict(extra)
     title = f"{lmdp.name or 'model'}: {lmdp.n:,} state{'s' * (lmdp.n != 1)}, {lmdp.nnz:,} move{'s' * (lmdp.nnz != 1)}"
     table = Table(box=box.ROUNDED, show_header=False, title=title, title_justify="left", title_style="bold")
     table.add_column(style="dim", no_wrap=True)
@@ -200,6 +277,12 @@ def _table(found: Values | Schedule | Cycle) -> Table:
     else:
         if "rounds" in figures:
             table.add_row("rounds", f"{figures['rounds']:,}")
+        if "start" in figures:
+            table.add_row("from here", f"{figures['start']}: {_between(figures['start_bounds'])}")
+        if "start_by_paths" in figures:
+            table.add_row("  by paths", _between(figures["start_by_paths"], 6))
+        if "shortest_way" in figures:
+            table.add_row("  shortest way", f"{figures['shortest_way']:.8g} long, says the file")
         table.add_row("mean start", _between(figures["mean_bounds"]))
         if "mean_by_paths" in figures:
             table.add_row("  by paths", _between(figures["mean_by_paths"], 6))

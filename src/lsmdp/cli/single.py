@@ -28,7 +28,7 @@ from lsmdp.cli.base import (
     complaints,
     print_json,
 )
-from lsmdp.cli.ends import Asked, EndName, Goals, RoundCosts, RoundCount, RoundScale, Terminal
+from lsmdp.cli.ends import Asked, EndName, Goals, RoundCosts, RoundCount, RoundScale, ScenarioFile, Start, Terminal
 from lsmdp.cli.outputs import HOLDS, Out, Outputs, PolicyFile, Report, while_solving
 from lsmdp.errors import (
     ConvergenceError,
@@ -37,7 +37,10 @@ from lsmdp.errors import (
 )
 from lsmdp.sources.names import COSTS, listing
 
-COST_HELP = "A file (.npy, .csv, .parquet) or a name from the list below. With --edge-costs it may be left out: zero."
+COST_HELP = (
+    "A file (.npy, .csv, .tsv, .txt, .parquet) or a name from the list below. With --edge-costs it may be left out: "
+    "zero."
+)
 ONE_WAY = (".graphml", ".gml", ".csv", ".tsv", ".txt", ".parquet")  # files that may list an edge in one direction only
 COST_NAMES = listing("Costs by name", COSTS)
 
@@ -114,6 +117,8 @@ def solve(
     edge_costs: EdgeCosts = None,
     missing: Missing = None,
     goal: Goals = None,
+    start: Start = None,
+    scenario: ScenarioFile = None,
     end: EndName = None,
     costs: RoundCosts = None,
     rounds: RoundCount = None,
@@ -136,7 +141,7 @@ def solve(
 ) -> None:
     """Find the least cost and its policy, with proof: on average, until a goal, discounted, or round by round."""
     with complaints():
-        asked = Asked(goal, end, costs, rounds, scale, terminal)
+        asked = Asked(goal, end, costs, rounds, scale, terminal, start, scenario)
         asked.check(cost, edge_costs)
         outputs = Outputs(out, policy, report)
         outputs.require_writable(average=asked.is_average, in_rounds=asked.in_rounds)
@@ -158,7 +163,7 @@ def solve(
         if edge_costs is not None:
             problem, extra = lmdp.with_edge_costs(read_edge_costs(edge_costs, lmdp))
         if asked.in_rounds:
-            c: Any = asked.read_costs(lmdp)
+            c: Any = asked.read_costs(lmdp, missing)
         else:
             c = read_cost("zero" if cost is None else cost, lmdp, missing=missing)
         try:
@@ -170,13 +175,21 @@ def solve(
             raise
         charges = " and ".join(str(source) for source in (cost, edge_costs) if source is not None)
         written = outputs.write(solution, lmdp, c, charges)
-        _show(solution, as_json, written, explain=explain)
+        _show(solution, as_json, written, asked.from_start(solution), explain=explain)
 
 
-def _show(solution: Any, as_json: bool, written: Mapping[str, Path] | None = None, *, explain: bool = False) -> None:
-    files = {name: str(path) for name, path in (written or {}).items()}
+def _show(
+    solution: Any,
+    as_json: bool,
+    written: Mapping[str, Path] | None = None,
+    extra: Mapping[str, Any] | None = None,
+    *,
+    explain: bool = False,
+) -> None:
+    files, extra = {name: str(path) for name, path in (written or {}).items()}, extra or {}
     if as_json:
-        return print_json(solution.to_dict() | ({"story": list(solution.story)} if explain else {}) | files)
+        story = {"story": list(solution.story)} if explain else {}
+        return print_json(solution.to_dict() | dict(extra) | story | files)
     from rich.console import Console
 
     from lsmdp.cli.ends import show
@@ -186,7 +199,7 @@ def _show(solution: Any, as_json: bool, written: Mapping[str, Path] | None = Non
 
     console = Console(highlight=False)
     if not isinstance(solution, Solution):
-        show(console, solution)
+        show(console, solution, extra)
     else:
         console.print(solution_table(solution))
         if solution.lmdp.grid_shape is not None:

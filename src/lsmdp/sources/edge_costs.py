@@ -4,6 +4,7 @@
     tntp:free_flow_time   a column of the road network that is the kernel
     graphml:length        an attribute of the edges of the graph that is the kernel; gml: as well
     csv:minutes           a column of the edge list that is the kernel; tsv:, txt: and parquet: as well
+    map:length            on a map: 1 for a straight step and for staying, the square root of 2 for a diagonal one
 
 Where a file lists an edge more than once, its kernel has one move for them; that costs as much as the cheapest. Where a
 file lists only one direction, the way back costs the same if the model has it (--undirected). In a file of tolls, two
@@ -75,6 +76,8 @@ def _own(spec: str, ending: str, column: str, lmdp: LMDP) -> CSR:
             f'"{spec}" is a column of a .{ending} file that the model was read from, but this model is '
             f'"{lmdp.name or "made in Python"}". Give a file with the columns from, to and cost.'
         )
+    if ending == "map":
+        return _lengths(spec, column, lmdp)
     reader = {"tntp": link_values, "graphml": edge_values, "gml": edge_values}.get(ending, edges_as_listed)
     reading = Format(lambda there: reader(there, column), "Check the file.")
     listed: Listed = read_file(str(path), {f".{ending}": reading}, SpecError(f'"{path}" is no file any more.'))
@@ -86,6 +89,16 @@ def _own(spec: str, ending: str, column: str, lmdp: LMDP) -> CSR:
         new = ~np.isin(y * lmdp.n + x, listed_pairs)
         x, y, costs = np.append(x, y[new]), np.append(y, x[new]), np.append(costs, costs[new])
         return _cheapest(x, y, costs, lmdp.n)
+
+
+def _lengths(spec: str, column: str, lmdp: LMDP) -> CSR:
+    """How far apart the cells of each move are; staying takes as long as a straight step."""
+    if column.lower() != "length":
+        raise SpecError(f'"{spec}": moves on a map have no column but their length. Say map:length.')
+    places = np.asarray(lmdp.names.cells, dtype=np.float64)
+    x, y = lmdp.entry_rows, lmdp.P.indices
+    lengths = np.maximum(1.0, np.linalg.norm(places[x] - places[y], axis=1))
+    return sparse.csr_array((lengths, (x, y)), shape=(lmdp.n, lmdp.n))
 
 
 def _cheapest(x: Ints, y: Ints, costs: Floats, n: int) -> CSR:

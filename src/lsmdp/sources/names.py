@@ -83,7 +83,7 @@ def find(spec: str, registry: Mapping[str, Name]) -> Name | None:
     return registry.get(spec.partition(":")[0])
 
 
-OWN = re.compile(r"(tntp|graphml|gml|csv|tsv|txt|parquet):(.+)", flags=re.IGNORECASE)
+OWN = re.compile(r"(tntp|graphml|gml|csv|tsv|txt|parquet|map):(.+)", flags=re.IGNORECASE)
 
 
 def is_own(edge_costs: str) -> bool:
