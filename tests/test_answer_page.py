@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import lsmdp
+from lsmdp.errors import SpecError
 from lsmdp.report.answer import Facts, answer_page, story, write_answer_page
 from tests.browser import look
 
@@ -91,6 +92,52 @@ def test_the_page_works_in_a_browser(pages: dict[str, Path], name: str, width: i
     assert seen["columns"][-3:] == ["left alone", "steered", "change"]
     for leak in ("NaN", "undefined", "Infinity", "null", "e-0", "e-1"):
         assert leak not in seen["text"]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_of_a_goal_works_in_a_browser(tmp_path: Path, width: int) -> None:
+    lmdp = lsmdp.read_model("museum", temperature=0.2)
+    write_answer_page(lsmdp.solve(lmdp, np.ones(lmdp.n), lsmdp.Goal((33, 27))), tmp_path / "goal.html")
+    seen = visit(tmp_path / "goal.html", width)
+    assert seen["errors"] == []
+    assert seen["requests"] == 0
+    assert seen["scroll"] <= seen["width"]
+    assert seen["over"] == 0
+    assert seen["shows"] == ["value", "cost"]
+    assert seen["columns"][-2:] == ["at least", "at most"]
+    for leak in ("NaN", "undefined", "Infinity", "null", "e-0", "e-1"):
+        assert leak not in seen["text"]
+
+
+class TestSums:
+    """Pages of goals and discounts."""
+
+    def test_a_goal_that_some_cannot_reach(self) -> None:
+        P = np.array([[0.0, 0.5, 0.5, 0.0], [0.5, 0.0, 0.0, 0.5], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+        lmdp = lsmdp.LMDP(P, ["a", "b", "pit", "exit"])
+        found = lsmdp.solve(lmdp, np.full(4, 0.5), lsmdp.Goal("exit"))
+        told = story(Facts(found, lmdp, found.c))
+        assert told["headline"].startswith("To reach exit costs ")
+        assert "1 state cannot reach the goal" in told["lede"]
+        assert "The dearest start is a." in told["lede"]
+        assert told["map"]["fields"]["value"][2] is None
+        assert "time" not in told["map"]["fields"]
+        rows = {row[0]: row[1:] for row in told["changes"]["rows"]}
+        assert rows["a"] == [0.5, found.lower[0], found.upper[0]]
+        assert rows["pit"][2] is None
+        assert json.loads(json.dumps(told, allow_nan=False)) == told
+
+    def test_a_discount(self) -> None:
+        lmdp = network()
+        found = lsmdp.solve(lmdp, np.linspace(0.0, 1.0, 5), lsmdp.Discounted(0.9))
+        told = story(Facts(found, lmdp, found.c))
+        assert "Discounted by 0.9 a step" in told["headline"]
+        assert told["changes"]["rows"][0][0] == lmdp.labels[int(found.upper.argmax())]
+
+    def test_there_is_none_where_each_round_has_a_policy(self) -> None:
+        day = lsmdp.solve(network(), np.random.default_rng(0).random((3, 5)), lsmdp.Periodic())
+        with pytest.raises(SpecError, match="a policy for each round"):
+            answer_page(day)
 
 
 class TestStory:

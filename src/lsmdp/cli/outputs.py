@@ -43,10 +43,10 @@ class Outputs(NamedTuple):
     policy: Path | None
     report: Path | None
 
-    def require_writable(self, *, average: bool, in_rounds: bool) -> None:
+    def require_writable(self, *, in_rounds: bool) -> None:
         """Raise where one of the files could not be kept, or where there is no such thing to keep."""
-        if self.report is not None and not average:
-            raise SpecError("--report is for the long-run average. Use --out and --policy for other ends.")
+        if self.report is not None and in_rounds:
+            raise SpecError("there is a policy for each round, and a page is about one. Keep the values with --out.")
         if self.policy is not None and in_rounds:
             raise SpecError(
                 "there is a policy for each round, and --policy writes one. Keep the values with --out, or take "

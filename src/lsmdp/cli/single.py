@@ -144,7 +144,7 @@ def solve(
         asked = Asked(goal, end, costs, rounds, scale, terminal, start, scenario)
         asked.check(cost, edge_costs)
         outputs = Outputs(out, policy, report)
-        outputs.require_writable(average=asked.is_average, in_rounds=asked.in_rounds)
+        outputs.require_writable(in_rounds=asked.in_rounds)
         from lsmdp.solvers import solve as solve_model
         from lsmdp.sources import read_cost, read_edge_costs, read_model
 

@@ -9,6 +9,8 @@ Like the page of a run it is one file that asks nothing of any network, and draw
   chance grows most, along its edge;
 - *what steering changed*: the states whose long-run share under Q differs most from that under P;
 - *the certificate*, in words.
+
+Where the cost is a sum until a goal, or discounted, sums.py has the sentences, and there is no long run to tell of.
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ from lsmdp.files import atomic, clear, explained
 from lsmdp.model import LMDP
 from lsmdp.pictures import palette
 from lsmdp.policy import Policy
+from lsmdp.report.answer import sums
 from lsmdp.report.layout import LARGEST, layout
 from lsmdp.report.pages import assemble
 from lsmdp.report.pages.words import counted, figure, listed, percent
 from lsmdp.solution import Solution
+from lsmdp.values import Values
 
 __all__ = ["Facts", "answer_page", "story", "write_answer_page"]
 
@@ -44,7 +48,7 @@ NEGLIGIBLE_SHARE = 1e-12
 
 
 def write_answer_page(
-    solution: Solution,
+    solution: Solution | Values,
     out: Path,
     lmdp: LMDP | None = None,
     c: Floats | None = None,
@@ -64,11 +68,19 @@ def write_answer_page(
 
 
 def answer_page(
-    solution: Solution, lmdp: LMDP | None = None, c: Floats | None = None, *, costs: str = "", command: str = ""
+    solution: Solution | Values,
+    lmdp: LMDP | None = None,
+    c: Floats | None = None,
+    *,
+    costs: str = "",
+    command: str = "",
 ) -> str:
     """The same as text."""
-    if not hasattr(solution, "average_cost"):
-        raise SpecError(f"there is no page for a {type(solution).__name__}: pages are about average costs.")
+    if not isinstance(solution, Solution | Values):
+        raise SpecError(
+            f"there is no page for a {type(solution).__name__}, which has a policy for each round: pages are about one "
+            "policy. Draw it with .plot(), or keep the values in a file."
+        )
     lmdp = solution.lmdp if lmdp is None else lmdp
     facts = Facts(solution, lmdp, solution.c if c is None else c)
     return assemble("lsmdp.report.answer", story(facts, costs, command))
@@ -77,12 +89,13 @@ def answer_page(
 class Facts:
     """What is computed once: the laws with and without steering, and who is charged for what."""
 
-    def __init__(self, solution: Solution, lmdp: LMDP, c: Floats) -> None:
+    def __init__(self, solution: Any, lmdp: LMDP, c: Floats) -> None:
         self.solution, self.lmdp, self.c = solution, lmdp, c
+        self.is_sum = isinstance(solution, Values)
         self.Q = solution.policy.matrix()
         self.passive_chances = np.asarray(lmdp.P[solution.lmdp.entry_rows, self.Q.indices]).ravel()
-        self.share = _law(solution.policy)
-        self.passive = _law(Policy(lmdp, np.zeros(lmdp.n)))
+        self.share = None if self.is_sum else _law(solution.policy)
+        self.passive = None if self.is_sum else _law(Policy(lmdp, np.zeros(lmdp.n)))
         self.change = None if self.share is None or self.passive is None else self.share - self.passive
 
     @property
@@ -141,7 +154,7 @@ def _law(policy: Policy) -> Floats | None:
 
 def story(facts: Facts, costs: str = "", command: str = "") -> dict[str, Any]:
     """The whole page as one object."""
-    solution, lmdp = facts.solution, facts.lmdp
+    lmdp = facts.lmdp
     about = [
         Path(lmdp.name).name,
         f"cost {costs}" if costs else "",
@@ -152,17 +165,24 @@ def story(facts: Facts, costs: str = "", command: str = "") -> dict[str, Any]:
     return {
         "learners": [],  # there are none, and the script that all pages share asks
         "kicker": " · ".join(filter(None, about)),
-        "headline": _headline(facts),
-        "lede": _lede(facts),
-        "bars": _bars(facts),
         "map": _map(facts),
-        "changes": _changes(facts),
-        "certificate": _certificate(solution),
+        **(sums.sections(facts, TABLE_ROWS) if facts.is_sum else _sections(facts)),
         "provenance": [
             ["model", lmdp.name or "made in Python"],
             ["command", command or "none: by write_answer_page in Python"],
             ["lsmdp", __version__],
         ],
+    }
+
+
+def _sections(facts: Facts) -> dict[str, Any]:
+    """The parts of the page that are about a long-run average."""
+    return {
+        "headline": _headline(facts),
+        "lede": _lede(facts),
+        "bars": _bars(facts),
+        "changes": _changes(facts),
+        "certificate": _certificate(facts.solution),
     }
 
 
@@ -221,8 +241,8 @@ def _map(facts: Facts) -> dict[str, Any] | None:
         fields["change"] = _short(facts.change)
     return {
         "kind": "grid" if grid else "graph",
-        "title": _busiest(facts),
-        "note": _map_note(grid, places is lmdp.positions),
+        "title": sums.map_title(facts) if facts.is_sum else _busiest(facts),
+        "note": _map_note(grid, facts.share is not None, places is lmdp.positions),
         "x": _short(across),
         "y": _short(down),
         "frame": _frame(across, down),
@@ -235,14 +255,14 @@ def _map(facts: Facts) -> dict[str, Any] | None:
     }
 
 
-def _map_note(grid: bool, placed: bool) -> str:
+def _map_note(grid: bool, timed: bool, placed: bool) -> str:
     said = (
         "An arrow is what steering adds to the mean step from a cell."
         if grid
         else ("An arrow lies along the move whose chance steering raises most, and is the stronger the more it does.")
     )
-    time = "Time and change are on a scale of square roots, so that rare places show."
-    return f"{said} {time}" + ("" if placed else " Places are computed from the moves; they are no map.")
+    time = " Time and change are on a scale of square roots, so that rare places show." if timed else ""
+    return said + time + ("" if placed else " Places are computed from the moves; they are no map.")
 
 
 def _busiest(facts: Facts) -> str:
@@ -367,6 +387,6 @@ def _number(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _short(values: Any) -> list[float]:
-    """Numbers with six digits, which is more than a picture shows."""
-    return [float(f"{value:.6g}") for value in np.asarray(values).tolist()]
+def _short(values: Any) -> list[float | None]:
+    """Numbers with six digits, which is more than a picture shows; None for what is infinite."""
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in np.asarray(values).tolist()]

@@ -38,11 +38,12 @@ const percent = (share) => {
   };
   const stops = { time: ["--pale", "--middle", "--deep"], change: ["--less", "--zero", "--more"] };
   const ramp = (show) => stops[show] ? stops[show].map((name) => rgb(css(name))) : world.ramp.map(rgb);
+  const ends = (values) => { const known = values.filter((v) => v !== null); return [Math.min(...known), Math.max(...known)]; };
   const share = (show) => {  // of the way along the ramp, for each state
-    const values = fields[show], low = Math.min(...values), high = Math.max(...values);
+    const values = fields[show], [low, high] = ends(values);
     if (show === "time") return values.map((v) => Math.sqrt(v / (high || 1)));
     if (show === "change") { const most = Math.max(-low, high) || 1; return values.map((v) => .5 + .5 * Math.sign(v) * Math.sqrt(Math.abs(v) / most)); }
-    return values.map((v) => high > low ? (v - low) / (high - low) : .5);
+    return values.map((v) => v === null ? null : high > low ? (v - low) / (high - low) : .5);  // null: infinite, left blank
   };
   const holder = $(".picture", section), canvas = make("canvas", { role: "img" }), tip = make("div", { class: "tip" });
   const zooms = make("div", { class: "zoom" }, ...[["+", 1.6, "closer"], ["−", 1 / 1.6, "farther"], ["all", 0, "everything"]]
@@ -92,7 +93,7 @@ const percent = (share) => {
     const inside = (s, r) => { const x = px(xs[s]), y = py(ys[s]); return x > -r && x < width + r && y > -r && y < height + r; };
     if (grid) {
       for (let s = 0; s < n; s++) if (inside(s, scale)) {
-        pen.fillStyle = blend(colours, levels[s]);
+        pen.fillStyle = levels[s] === null ? css("--panel") : blend(colours, levels[s]);
         pen.fillRect(px(xs[s]) - scale / 2, py(ys[s]) - scale / 2, scale + .6, scale + .6);
       }
       if (scale >= 9) arrows.forEach(([dx, dy], s) => {
@@ -107,7 +108,7 @@ const percent = (share) => {
       pen.stroke();
       const order = [...levels.keys()].sort((a, b) => Math.abs(levels[a] - (show === "change" ? .5 : 0)) - Math.abs(levels[b] - (show === "change" ? .5 : 0)));
       for (const s of order) if (inside(s, 20)) {
-        pen.fillStyle = blend(colours, levels[s]); pen.beginPath(); pen.arc(px(xs[s]), py(ys[s]), radius(levels[s]), 0, 7); pen.fill();
+        pen.fillStyle = levels[s] === null ? css("--faint") : blend(colours, levels[s]); pen.beginPath(); pen.arc(px(xs[s]), py(ys[s]), radius(levels[s]), 0, 7); pen.fill();
         if (n <= 1500) { pen.strokeStyle = css("--panel"); pen.lineWidth = 1; pen.stroke(); }
       }
       const drawn = [];  // where arrows lie, so that no name is written over one
@@ -145,9 +146,9 @@ const percent = (share) => {
     }
   }
   function legend(colours) {
-    const line = $(".legend-line", section), values = fields[show], low = Math.min(...values), high = Math.max(...values), most = Math.max(-low, high);
-    const ends = show === "time" ? ["0%", percent(high)] : show === "change" ? [`${percent(-most)} of the time`, `+${percent(most)}`] : low < high ? apart(low, high) : ["", `${number(high)} everywhere`];
-    [line.firstChild.textContent, line.lastChild.textContent] = ends;
+    const line = $(".legend-line", section), [low, high] = ends(fields[show]), most = Math.max(-low, high);
+    const shown = show === "time" ? ["0%", percent(high)] : show === "change" ? [`${percent(-most)} of the time`, `+${percent(most)}`] : low < high ? apart(low, high) : ["", `${number(high)} everywhere`];
+    [line.firstChild.textContent, line.lastChild.textContent] = shown;
     $("i", line).style.background = `linear-gradient(90deg, ${colours.map((c) => `rgb(${c.join(",")})`).join(",")})`;
   }
   function near(event) {
@@ -164,7 +165,7 @@ const percent = (share) => {
     const [s, x, y] = near(event);
     tip.style.display = s < 0 ? "none" : "block";
     if (s < 0) return;
-    tip.textContent = [names[s], ...Object.keys(fields).map((key) => `${key}  ${stops[key] ? percent(fields[key][s]) : number(fields[key][s])}`)].join("\n");
+    tip.textContent = [names[s], ...Object.keys(fields).map((key) => `${key}  ${fields[key][s] === null ? "infinite" : stops[key] ? percent(fields[key][s]) : number(fields[key][s])}`)].join("\n");
     tip.style.left = `${Math.max(0, Math.min(x + 14, width - tip.offsetWidth - 6))}px`; tip.style.top = `${Math.max(0, Math.min(y + 14, height - tip.offsetHeight - 6))}px`;
   });
   canvas.addEventListener("pointerleave", () => { tip.style.display = "none"; });
@@ -192,7 +193,7 @@ const percent = (share) => {
     return (cell) => cell.toFixed(digits).replace("-", "−");
   });
   const tone = (one, cell) => one.name !== "change" || !cell ? "" : cell > 0 ? " more" : " less";
-  const kind = (one) => (one.number ? "number wide" : one.share ? "number" : "");
+  const kind = (one) => (one.number ? (one.kept ? "number" : "number wide") : one.share ? "number" : "");
   $(".scroll", section).replaceChildren(make("table", {},
     make("thead", {}, make("tr", {}, ...found.columns.map((one) => make("th", { scope: "col", class: kind(one) }, one.name)))),
     make("tbody", {}, ...found.rows.map((row) => make("tr", {}, ...row.map((cell, k) =>
