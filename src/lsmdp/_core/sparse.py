@@ -184,12 +184,18 @@ def policy_weights(P: CSR, v: Floats, temperature: float = 1.0) -> Floats:
 
 
 def push(P: CSR, v: Floats, p: Floats, temperature: float = 1.0) -> Floats:
-    """p Q_v, the law of the next state."""
+    """p Q_v, the law of the next state: w * (P^T (p / (P w))) where one scale does for all rows."""
+    _, w = exponentials_of(P, v, temperature)
+    if w.size:
+        return np.asarray(w * (P.T @ (p / (P @ w))))
     return np.asarray(p @ like(P, policy_weights(P, v, temperature)))
 
 
 def expect(P: CSR, v: Floats, f: Floats, temperature: float = 1.0) -> Floats:
-    """Q_v f, the expectation of f after one step, for each state."""
+    """Q_v f, the expectation of f after one step, for each state: P (w f) / (P w) where one scale does for all rows."""
+    _, w = exponentials_of(P, v, temperature)
+    if w.size:
+        return np.asarray((P @ (w * f)) / (P @ w))
     return np.asarray(like(P, policy_weights(P, v, temperature)) @ f)
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.signal import lfilter
 
 from lsmdp.arrays import Floats
 from lsmdp.theory.certificate import (
@@ -308,9 +307,10 @@ def _filtered(decay: float, k: int, t: Floats) -> Floats:
     """sum_{n<t} decay^{floor((t-1-n)/k)} / n for t = 1, ..., T."""
     if t.size == 1:
         return np.zeros(1)
-    back = np.zeros(k + 1)
-    back[0], back[k] = 1.0, -decay
-    return np.concatenate([[0.0], lfilter(np.ones(k), back, 1.0 / t[:-1])])
+    found = np.convolve(1.0 / t[:-1], np.ones(k))[: t.size - 1]  # the last k terms, which are not decayed
+    for first in range(k, found.size, k):
+        found[first : first + k] += decay * found[first - k : first][: found.size - first]
+    return np.append(0.0, found)
 
 
 def _moved(game: Trace) -> float:
