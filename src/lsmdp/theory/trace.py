@@ -82,7 +82,7 @@ def certified(lmdp: LMDP, c_bar: Floats, last: Claim | None) -> Claim:
     try:
         start = Lead.passive(lmdp) if last is None or last.lead is None else last.lead
         new = lead(lmdp, c_bar[np.newaxis], np.array([GAP]), start).last
-        return Claim(new.v, new.lo, new.hi, Policy(lmdp, new.v), new)
+        return Claim(new.v, new.lo, new.hi, new.policy(lmdp), new)
     except ConvergenceError:
         found = solve(lmdp, c_bar, tol=GAP, start=None if last is None else last.v, throw=False)
         return Claim(found.v, *found.bounds, found.policy)

@@ -39,9 +39,9 @@ import numpy as np
 
 from lsmdp._core import sparse
 from lsmdp._core.chord import Age, Seen
+from lsmdp._core.sparse import Flow
 from lsmdp.arrays import Floats, read_only
 from lsmdp.model import LMDP
-from lsmdp.policy import keep_flow
 from lsmdp.solvers.certified import solve
 from lsmdp.solvers.factored import FEW_STATES, Dense, Direct
 from lsmdp.solvers.power import Power
@@ -77,6 +77,7 @@ class Kept:
     seen: Seen | None = field(default=None, init=False)
     seen_v: Floats = field(default_factory=lambda: NOWHERE, init=False)
     seen_plain: bool = field(default=False, init=False)  # whether its states are in their own order
+    flow: Flow | None = field(default=None, init=False)  # of the last v that was certified, where that has left it
     story: list[str] = field(default_factory=list, init=False)
 
     def factor_at(self, problem: Problem, anchor: Floats) -> Factor | None:
@@ -101,6 +102,10 @@ class Kept:
     def keep(self, v: Floats, plain: bool, seen: Seen) -> None:
         """Keep what a certificate computed of v."""
         self.seen, self.seen_v, self.seen_plain = seen, v, plain
+
+    def flow_at(self, v: Floats) -> Flow | None:
+        """The flow of this v, if that is the one that is kept."""
+        return self.flow if self.flow is not None and _same(self.flow.v, v) else None
 
 
 class Followed(NamedTuple):
@@ -127,6 +132,7 @@ def follow(lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, kept: Kept) 
     while done < len(costs):
         more, last = _next(lmdp, costs[done:], gaps[done:], last, kept, out.after(done))
         done += more
+    kept.flow = kept.flow_at(last.v)
     return out, last
 
 
@@ -141,11 +147,14 @@ def _next(
         kept.story.append("With so few states and so little fill, a factor is cheaper than sweeps.")
         anchor = v
     elif not anchor.size and age.spent == 0.0 and len(costs) > 1:
-        done, swept = sweeps.sweep_block(lmdp, costs, gaps, v, _LOOK, out)
+        flow = kept.flow_at(v) or lmdp.moves.flow(v)
+        done, kept.flow = sweeps.sweep_block(lmdp, costs, gaps, flow, _LOOK, out)
         if done:
             kept.story.append(f"{done} rounds were solved by sweeps.")
             at = done - 1
-            return done, Followed(swept, float(out.lo[at]), float(out.hi[at]), int(out.steps[at]), NOWHERE, *chord.NEW)
+            return done, Followed(
+                kept.flow.v, float(out.lo[at]), float(out.hi[at]), int(out.steps[at]), NOWHERE, *chord.NEW
+            )
     if not anchor.size or _is_dear(problem):  # try without, and keep the anchor
         found, steps, left = _without_factor(problem, c, tol, v, goal, kept, unaided=age.spent > 0.0)
         waited = age.spent + left if left else 0.0
@@ -200,7 +209,8 @@ def _without_factor(
     """(what was found, the steps taken, the power steps that it would have taken, 0 if few)."""
     steps, left = 0, 0.0
     if not unaided:
-        swept = sweeps.sweep(problem.lmdp, c, tol, v, _LOOK)
+        swept = sweeps.sweep(problem.lmdp, c, tol, kept.flow_at(v) or problem.lmdp.moves.flow(v), _LOOK)
+        kept.flow = swept.flow
         steps, left = swept.sweeps, _POWER_STEPS_OF_A_SWEEP * swept.left
         if swept.certified:
             kept.story.append(f"{steps} sweeps were enough.")
@@ -208,7 +218,7 @@ def _without_factor(
     if not unaided and not steps:  # no room for sweeps
         look = Power(_LOOK).run(problem, v / problem.lmdp.temperature, goal)
         steps = look.steps
-        found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * look.v) if look.gap <= goal else None
+        found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * look.v, kept) if look.gap <= goal else None
         if found is not None:
             kept.story.append(f"{steps} power steps were enough.")
             return found, steps, 0.0
@@ -245,7 +255,7 @@ def _solved(problem: Problem, c: Floats, tol: float, v: Floats, goal: float, kep
     if goal > 0.0 and problem.plan.step <= _CHEAP_FACTOR * problem.P.nnz:
         method = Dense() if lmdp.n <= FEW_STATES else Direct()
         attempt = method.run(problem, v / lmdp.temperature, goal)
-        found, steps = _certified(lmdp, c, tol, lmdp.temperature * attempt.v), attempt.steps
+        found, steps = _certified(lmdp, c, tol, lmdp.temperature * attempt.v, kept), attempt.steps
         if found is not None:
             kept.story.append(f"It was solved by {method.name}, in {steps} steps.")
             return found, steps
@@ -259,13 +269,13 @@ def _gap(lmdp: LMDP, c: Floats, v: Floats) -> float:
     return hi - lo
 
 
-def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> _Certified | None:
-    """v from 0 with the bounds that it proves, if they are narrow enough."""
+def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats, kept: Kept) -> _Certified | None:
+    """v from 0 with the bounds that it proves, if they are narrow enough; its flow is then kept."""
     v = read_only(v - v.min())
     flow, lo, hi = sparse.evaluate(lmdp.P, c, v, lmdp.temperature, lmdp.rounding)
     if not hi - lo <= tol:
         return None
-    keep_flow(lmdp, flow)
+    kept.flow = flow
     return v, lo, hi
 
 
