@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from lsmdp.model import LMDP
     from lsmdp.values import Cycle, Schedule, Values
 
-FEW_STATES = 20  # that a table shows one by one
-ENDS = "average, discounted:0.99, horizon or periodic"
+STATES_IN_A_TABLE = 20  # Up to this many states, a table shows them one by one and still fits a screen.
+END_WORDS = "average, discounted:0.99, horizon or periodic"
 
 Goals = Annotated[
     list[str] | None,
@@ -32,7 +32,7 @@ Goals = Annotated[
     ),
 ]
 EndName = Annotated[
-    str | None, typer.Option("--end", metavar="END", help=f"What is to be small: {ENDS}.", show_default=False)
+    str | None, typer.Option("--end", metavar="END", help=f"What is to be small: {END_WORDS}.", show_default=False)
 ]
 RoundCosts = Annotated[
     str | None,
@@ -83,7 +83,7 @@ class Asked:
         if self.end == "goal" and not self.goals:
             raise SpecError("--end goal needs to know where. Name it with --goal STATE.")
         if self.end is not None and not self.goals and self.end.partition(":")[0] not in ENDS_BY_NAME:
-            raise SpecError(f'there is no end "{self.end}". Choose {ENDS}, or give --goal STATE.')
+            raise SpecError(f'there is no end "{self.end}". Choose {END_WORDS}, or give --goal STATE.')
         if self.in_rounds and self.costs is None:
             raise SpecError(f"--end {self.end} takes a cost for each round. Give them with --costs FILE.")
         if self.in_rounds and cost is not None:
@@ -124,6 +124,7 @@ class Asked:
         return Raised(costs, extra) if self.in_rounds else costs + extra
 
 
+# These are the words that may stand before the colon of --end.
 ENDS_BY_NAME = ("average", "discounted", "horizon", "periodic")
 
 
@@ -175,7 +176,7 @@ def show(console: Console, found: Values | Schedule | Cycle) -> None:
     from lsmdp.pictures import pictures
 
     console.print(_table(found))
-    if found.lmdp.n <= FEW_STATES:
+    if found.lmdp.n <= STATES_IN_A_TABLE:
         console.print(_by_state(found))
     if found.lmdp.grid_shape is not None:
         import numpy as np

@@ -26,9 +26,12 @@ from typing import NamedTuple, TextIO
 
 from lsmdp.errors import SpecError
 
-SAMPLE = 20  # lines that are looked at
+LINES_LOOKED_AT = 20  # So many lines are looked at to tell the dialect of a table.
+# A comment begins with # or %, but not with % and two hexadecimal digits, as names in URLs do.
 COMMENT = re.compile(r"\s*(#|%(?![0-9A-Fa-f]{2}))")
+# A number with a decimal comma is written like this, but so may one with a comma between thousands.
 WITH_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
+# In a number like this, the comma can only be a decimal one.
 SURE_COMMA = re.compile(r"[+-]?(?:0,[0-9]+|[0-9]+,(?:[0-9]{1,2}|[0-9]{4,}))(?:[eE][+-]?[0-9]+)?")
 
 Line = tuple[int, str]  # its number, counted from 1, and its text
@@ -48,7 +51,7 @@ def dialect_of(path: Path) -> Dialect:
     strewn = ending in (".txt", ".tsv")
     comments: list[str] = []
     with opened(path) as stream:
-        sample = [text for _, text in islice(_lines(stream, strewn, comments), SAMPLE)]
+        sample = [text for _, text in islice(_lines(stream, strewn, comments), LINES_LOOKED_AT)]
     separator = _separator(sample, ending)
     titles = None
     if comments and sample:

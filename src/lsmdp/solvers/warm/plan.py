@@ -43,7 +43,7 @@ from lsmdp._core.sparse import Flow
 from lsmdp.arrays import Floats, read_only
 from lsmdp.model import LMDP
 from lsmdp.solvers.certified import solve
-from lsmdp.solvers.factored import FEW_STATES, Dense, Direct
+from lsmdp.solvers.factored import STATES_FOR_LAPACK, Dense, Direct
 from lsmdp.solvers.power import Power
 from lsmdp.solvers.problem import Problem
 from lsmdp.solvers.warm import chord, sweeps
@@ -58,8 +58,8 @@ _UNAIDED = 60  # Steps without a factor that are tried before one is made, or ``
 _POWER_STEPS_OF_A_STEP = 3  # A step with pairs but without a factor costs as much as this many power steps.
 _USUAL_STEPS = 3.0  # A round takes about as many steps with a factor.
 _CHEAP_FACTOR = 20.0  # Products with P that a step costs at most where a factor is cheap; on roads, 5 to 11.
-_PATIENCE = 14  # Steps before an anchor is given up, if its factor is cheap.
-NOWHERE: Floats = read_only(np.empty(0))  # No anchor.
+_STEPS_OF_A_CHEAP_ANCHOR = 14  # An anchor is given up after this many steps at the earliest, even if a factor is cheap.
+NO_ANCHOR: Floats = read_only(np.empty(0))  # An empty array stands for no anchor.
 
 _Certified = tuple[Floats, float, float]  # v and its bounds
 
@@ -73,9 +73,9 @@ class Kept:
     """
 
     factor: Factor | None = field(default=None, init=False)
-    anchor: Floats = field(default_factory=lambda: NOWHERE, init=False)
+    anchor: Floats = field(default_factory=lambda: NO_ANCHOR, init=False)
     seen: Seen | None = field(default=None, init=False)
-    seen_v: Floats = field(default_factory=lambda: NOWHERE, init=False)
+    seen_v: Floats = field(default_factory=lambda: NO_ANCHOR, init=False)
     seen_plain: bool = field(default=False, init=False)  # whether its states are in their own order
     flow: Flow | None = field(default=None, init=False)  # of the last v that was certified, where that has left it
     story: list[str] = field(default_factory=list, init=False)
@@ -91,12 +91,12 @@ class Kept:
 
     def let_go(self) -> None:
         """Keep no factor."""
-        self.factor, self.anchor = None, NOWHERE
+        self.factor, self.anchor = None, NO_ANCHOR
 
     def take(self, v: Floats, plain: bool) -> Seen | None:
         """What a certificate computed of this v, states in their own order or of elimination; it is kept no more."""
         seen = self.seen if self.seen_plain is plain and _same(self.seen_v, v) else None
-        self.seen, self.seen_v = None, NOWHERE
+        self.seen, self.seen_v = None, NO_ANCHOR
         return seen
 
     def keep(self, v: Floats, plain: bool, seen: Seen) -> None:
@@ -153,7 +153,7 @@ def _next(
             kept.story.append(f"{done} rounds were solved by sweeps.")
             at = done - 1
             return done, Followed(
-                kept.flow.v, float(out.lo[at]), float(out.hi[at]), int(out.steps[at]), NOWHERE, *chord.NEW
+                kept.flow.v, float(out.lo[at]), float(out.hi[at]), int(out.steps[at]), NO_ANCHOR, *chord.NEW
             )
     if not anchor.size or _is_dear(problem):  # try without, and keep the anchor
         found, steps, left = _without_factor(problem, c, tol, v, goal, kept, unaided=age.spent > 0.0)
@@ -164,9 +164,9 @@ def _next(
         better = left > 0.0 and planned and left > _power_steps(problem)
         if found is not None:
             waiting = chord.NEW if better else Age(0, waited, 0.0)
-            return _one(out, Followed(*found, steps, found[0] if better else NOWHERE, *waiting))
+            return _one(out, Followed(*found, steps, found[0] if better else NO_ANCHOR, *waiting))
         if not anchor.size:
-            anchor, age = (v, chord.NEW) if better else (NOWHERE, Age(0, waited, 0.0))
+            anchor, age = (v, chord.NEW) if better else (NO_ANCHOR, Age(0, waited, 0.0))
     moved, start = False, v
     while anchor.size:
         made = kept.factor_at(problem, anchor)
@@ -174,7 +174,7 @@ def _next(
             break
         alike = 1 if len(costs) == 1 or _is_dear(problem) else len(costs)
         price = made.work * problem.plan.work / problem.plan.step
-        patience = max(_PATIENCE, int(price))  # to give up costs a factor at least
+        patience = max(_STEPS_OF_A_CHEAP_ANCHOR, int(price))  # to give up costs a factor at least
         aims = chord.Task(problem, costs[:alike], gaps[:alike], v, patience, price)
         done, found, aged = _iterated(aims, made, out, kept, age)
         steps += int(out.steps[0])
@@ -193,7 +193,7 @@ def _next(
             break
         anchor, age, moved = v, chord.NEW, True
     found, more = _solved(problem, c, tol, start, goal if anchor.size else 0.0, kept)
-    anchor, age = (found[0], chord.NEW) if anchor.size else (NOWHERE, age)
+    anchor, age = (found[0], chord.NEW) if anchor.size else (NO_ANCHOR, age)
     return _one(out, Followed(*found, steps + more, anchor, *age))
 
 
@@ -253,7 +253,7 @@ def _solved(problem: Problem, c: Floats, tol: float, v: Floats, goal: float, kep
     """By elimination where a factor is worth it (there is a goal) and cheap, by whatever suits otherwise."""
     lmdp, steps = problem.lmdp, 0
     if goal > 0.0 and problem.plan.step <= _CHEAP_FACTOR * problem.P.nnz:
-        method = Dense() if lmdp.n <= FEW_STATES else Direct()
+        method = Dense() if lmdp.n <= STATES_FOR_LAPACK else Direct()
         attempt = method.run(problem, v / lmdp.temperature, goal)
         found, steps = _certified(lmdp, c, tol, lmdp.temperature * attempt.v, kept), attempt.steps
         if found is not None:
