@@ -53,7 +53,7 @@ def well_formed(found: Checkup) -> None:
     """One screen; a value or a reason for every fact; valid JSON with stable keys."""
     lines = found.lines()
     assert len(lines) <= 30
-    assert max(map(len, lines)) <= checkup.WIDTH
+    assert max(map(len, lines)) <= checkup.COLUMNS_OF_A_LINE
     assert str(found) == "\n".join(lines)
     data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert data.keys() >= KEYS
@@ -241,7 +241,7 @@ def test_what_is_known_of_ass_ergod_when_there_are_too_many_pairs(monkeypatch: p
 
 
 def test_a_law_that_was_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkup, "WORK", 0.0)
+    monkeypatch.setattr(checkup, "WORK_OF_A_CHECKUP", 0.0)
     lmdp = lsmdp.random_graph(4000, 7, seed=3)
     found = examine(lmdp)
     well_formed(found)

@@ -56,7 +56,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 SLOW = """
 import time, lsmdp.solvers, lsmdp.cli
 from lsmdp.cli import outputs
-outputs.PATIENCE, outputs.REFRESH = {patience}, 0.05
+outputs.SECONDS_IN_SILENCE, outputs.SECONDS_BETWEEN_TICKS = {patience}, 0.05
 solve = lsmdp.solvers.solve
 def slow(*given, **options):
     time.sleep({seconds})

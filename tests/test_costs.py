@@ -30,7 +30,7 @@ from lsmdp.costs import (
     read_costs,
 )
 from lsmdp.costs.families import STREAM
-from lsmdp.costs.sequence import BLOCK, block_rows
+from lsmdp.costs.sequence import NUMBERS_AT_A_TIME, block_rows
 from lsmdp.errors import CostError, LsmdpError, SpecError
 from lsmdp.model import LMDP
 from lsmdp.sources import makers
@@ -66,12 +66,12 @@ def until_error(rounds: Iterator[Floats]) -> tuple[list[Floats], str]:
 
 @pytest.mark.parametrize("spec", EXAMPLES)
 class TestEveryFamily:
-    @given(seed=st.integers(0, 2**64), t=st.integers(1, 3 * BLOCK), data=st.data())
+    @given(seed=st.integers(0, 2**64), t=st.integers(1, 3 * NUMBERS_AT_A_TIME), data=st.data())
     @settings(max_examples=15)
     def test_any_round_is_the_same_from_anywhere(self, spec: str, seed: int, t: int, data: st.DataObject) -> None:
         earlier = data.draw(st.integers(max(1, t - 2 * block_rows(5)), t))
-        costs = by_name(spec, model_for(spec), T=3 * BLOCK + 10, seed=seed)
-        again = by_name(spec, model_for(spec), T=3 * BLOCK + 10, seed=seed)
+        costs = by_name(spec, model_for(spec), T=3 * NUMBERS_AT_A_TIME + 10, seed=seed)
+        again = by_name(spec, model_for(spec), T=3 * NUMBERS_AT_A_TIME + 10, seed=seed)
         expected = next(islice(again.from_round(earlier), t - earlier, None))
         np.testing.assert_array_equal(next(costs.from_round(t)), expected)
 

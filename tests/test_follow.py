@@ -42,7 +42,7 @@ from lsmdp.solvers.krylov import product_work
 from lsmdp.solvers.warm import chord
 from lsmdp.solvers.warm.anchor import nothing
 from lsmdp.solvers.warm.lead import Lead, lead
-from lsmdp.solvers.warm.plan import _PATIENCE, Kept, _solved
+from lsmdp.solvers.warm.plan import _STEPS_OF_A_CHEAP_ANCHOR, Kept, _solved
 
 
 def one_way_roads(side: int) -> LMDP:
@@ -442,7 +442,7 @@ def test_a_round_in_a_block_that_its_factor_cannot_do_is_solved_otherwise() -> N
         np.testing.assert_array_equal(found.v[k], one.v)
         assert (found.lo[k], found.hi[k], found.steps[k]) == (one.lo, one.hi, one.steps)
         assert one.hi - one.lo <= 1e-7
-    assert found.steps[3] > _PATIENCE
+    assert found.steps[3] > _STEPS_OF_A_CHEAP_ANCHOR
     np.testing.assert_equal(pack(found.last), pack(one))
 
 

@@ -26,7 +26,7 @@ from lsmdp.arrays import as_cost, as_distribution, as_value
 from lsmdp.costs import as_costs
 from lsmdp.labels import (
     DROPPED,
-    UNKNOWN,
+    NO_STATE,
     Names,
     number_in,
 )
@@ -408,15 +408,15 @@ class TestNumbers:
     @given(keys=st.lists(st.integers(-3, 9) | st.sampled_from(["2", "x", "+1", "01"]), max_size=8))
     def test_keys_are_looked_up_one_by_one(self, keys: list[Any]) -> None:
         known = {str(state): state for state in range(5)}
-        assert Names(5).states(keys).tolist() == [known.get(str(key), UNKNOWN) for key in keys]
+        assert Names(5).states(keys).tolist() == [known.get(str(key), NO_STATE) for key in keys]
         words = Names(5, tuple("abcde"))
-        assert words.states([*keys, "c"]).tolist() == [*(UNKNOWN for _ in keys), 2]  # labels or numbers, never both
+        assert words.states([*keys, "c"]).tolist() == [*(NO_STATE for _ in keys), 2]  # labels or numbers, never both
 
     def test_former_numbers(self) -> None:
         names = Names(2, ("u", "w"), np.array([0, 2]), 3)
         assert names.states(["2", "0", "1"]).tolist() == [1, 0, DROPPED]
         assert names.states(["1", "0"]).tolist() == [1, 0]
-        assert names.states(["time", "2", "0", "1"]).tolist() == [UNKNOWN, 1, 0, DROPPED]
+        assert names.states(["time", "2", "0", "1"]).tolist() == [NO_STATE, 1, 0, DROPPED]
 
 
 class TestStates:

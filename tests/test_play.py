@@ -162,7 +162,7 @@ class TestPlay:
             assert f"{value:,.4f}" in words
 
     def test_progress_goes_to_stderr_as_lines(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(terminal, "LONG_PAUSE", 0.0)
+        monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.0)
         result = run("play", "ring:4", "--costs", "iid", "--rounds", 1500, "--learner", "passive", "--json")
         json.loads(result.stdout)
         lines = result.stderr.splitlines()
@@ -175,7 +175,7 @@ class TestPlay:
     def test_progress_shows_the_present_regret_where_somebody_follows_the_leader(
         self, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(terminal, "LONG_PAUSE", 0.0)
+        monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.0)
         options = ("--costs", "iid", "--learner", "passive", "--learner", "ftl", "--json", "--out")
         result = run("play", "ring:4", "--rounds", 100, *options, "long")
         line = result.stderr.splitlines()[-2]  # of round 99
@@ -188,7 +188,7 @@ class TestPlay:
 
     def test_progress_on_a_terminal_is_a_bar(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes anything for a terminal
-        monkeypatch.setattr(terminal, "PAUSE", 0.0)
+        monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LOOKS", 0.0)
         arguments = ("play", "ring:4", "--costs", "iid", "--rounds", 50, "--learner", "passive", "--json")
         result = run(*arguments)
         json.loads(result.stdout)

@@ -297,7 +297,7 @@ def test_frames_keep_the_first_and_the_last_round_and_fit_the_budget() -> None:
         assert kept[0] == 1
         assert kept[-1] == T
         assert kept == sorted(set(kept))
-        assert len(kept) * n * 18 <= max(frames.BUDGET * 1.1, (frames.FEWEST + 1) * n * 18)
+        assert len(kept) * n * 18 <= max(frames.BYTES_OF_A_FILM * 1.1, (frames.FEWEST_FRAMES + 1) * n * 18)
 
 
 def test_a_field_is_scaled_to_bytes() -> None:

@@ -65,7 +65,7 @@ def test_a_network_is_within_its_frame_and_can_be_zoomed_and_moved(town: Path, w
 
 def test_names_stand_beside_the_states_of_a_small_network_only(town: Path, tmp_path: Path) -> None:
     assert told_by(town)["map"]["names"][:2] == ["stop 1", "stop 2"]
-    large = played(tmp_path / "run", network(tmp_path / "large.npz", maps.NAMED + 1), "iid", 3)
+    large = played(tmp_path / "run", network(tmp_path / "large.npz", maps.STATES_WITH_NAMES + 1), "iid", 3)
     assert told_by(large)["map"]["names"] is None
 
 
@@ -160,7 +160,7 @@ def test_a_small_game_is_certified_in_full_and_a_large_one_on_a_sample(
 ) -> None:
     small = told_by(played(tmp_path / "run", "ring:12", "iid", 40))["certificates"]
     assert (small["certified_rounds"], small["looked_at"]) == (40, "Every round was looked at.")
-    monkeypatch.setattr(story, "SAMPLE", 12 * (12 + story.STATES_OF_ONE_ROUND))
+    monkeypatch.setattr(story, "WORK_OF_A_SAMPLE", 12 * (12 + story.STATES_OF_ONE_ROUND))
     told = told_by(write_page(tmp_path / "run"))
     sampled = told["certificates"]
     assert sampled["certified_rounds"] == 12

@@ -43,8 +43,8 @@ SMALL = Spec.of(kernel="random:7:3:1", costs="iid", learners=("ftl", "track"), r
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint after every round."""
-    monkeypatch.setattr(session, "PATIENCE", 0.0)
-    monkeypatch.setattr(session, "EVERY", 0.0)
+    monkeypatch.setattr(session, "COST_OF_A_CHECKPOINT", 0.0)
+    monkeypatch.setattr(session, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
 
 
 @pytest.fixture(scope="module")

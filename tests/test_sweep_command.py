@@ -153,7 +153,7 @@ class TestCommand:
 
     def test_progress_says_how_far_it_is(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("lsmdp.sweeps.Processes.each", Here.each)
-        monkeypatch.setattr("lsmdp.cli.terminal.LONG_PAUSE", 0.0)
+        monkeypatch.setattr("lsmdp.cli.terminal.SECONDS_BETWEEN_LINES", 0.0)
         result = run("sweep", "small.toml", "--json")
         lines = result.stderr.splitlines()
         assert [line.split(",")[0] for line in lines] == [f"{done} of 8 runs" for done in range(1, 9)]

@@ -24,11 +24,12 @@ from lsmdp.labels import Names, in_order, name_state
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
-CSR: TypeAlias = Any  # scipy.sparse.csr_array; scipy ships no type information
+CSR: TypeAlias = Any  # This stands for scipy.sparse.csr_array, of which scipy has no type information.
 States: TypeAlias = int | Names  # of a model: how many there are, or what they are called
 
-ROW_SUM_TOLERANCE = 1e-9
-MAX_ENTRIES = 2**31 - 1  # what 32-bit indices can address
+ROW_SUM_TOLERANCE = 1e-9  # Sums of chances may be off from 1 by this much, which is what nine printed digits leave.
+MAX_ENTRIES = 2**31 - 1  # A matrix has at most as many entries as indices of 32 bits can address.
+# The distance from 1 to the next float is twice the relative error of one operation.
 EPS = float(np.finfo(np.float64).eps)
 
 

@@ -37,8 +37,8 @@ from lsmdp.learners import CompleteLearner, LearnerLike, State
 from lsmdp.model import LMDP
 from lsmdp.theory import certify
 
-ROUNDS = 12
-MIDDLE = 5
+ROUNDS_OF_A_CHECK = 12  # A trial game has this many rounds: enough for blocks of several sizes, and soon played.
+MIDDLE = 5  # A trial game is cut after this many rounds, which divides the rounds of a check with a rest.
 
 
 class CheckError(LsmdpError):
@@ -71,7 +71,7 @@ def check_learner(learner: LearnerLike, models: Sequence[LMDP] | None = None, *,
     except LsmdpError as wrong:
         raise CheckError(str(wrong)) from None
     for lmdp in _models(seed) if models is None else models:
-        costs = np.random.default_rng((seed, lmdp.n)).uniform(0.0, 1.0, (ROUNDS, lmdp.n))
+        costs = np.random.default_rng((seed, lmdp.n)).uniform(0.0, 1.0, (ROUNDS_OF_A_CHECK, lmdp.n))
         with _told(player, lmdp, "it learns"):
             trial = Trial(player, lmdp, costs, list(_states(player, lmdp, costs)))
         for check, doing in RULES.items():
@@ -166,7 +166,7 @@ def _check_game(trial: Trial) -> None:
     whole = _in_one_go(trial)[1]
     for size, how in ((1, "round by round"), (MIDDLE, "in blocks")):
         game = Game.begin(trial.lmdp, trial.learner)
-        parts = (game.play(trial.costs[first : first + size]) for first in range(0, ROUNDS, size))
+        parts = (game.play(trial.costs[first : first + size]) for first in range(0, ROUNDS_OF_A_CHECK, size))
         _require_same(trial, whole, [row for part in parts for row in _rows(part)], how)
 
 
@@ -220,6 +220,7 @@ def _check_regret(trial: Trial) -> None:
         str(certify(run, search=False, exact=False))
 
 
+# Each check is named with what a learner does while it is checked, for the sentence that says what went wrong.
 RULES: dict[Callable[[Trial], None], str] = {
     _check_support: "it chooses a policy",
     _check_purity: "it chooses and learns",

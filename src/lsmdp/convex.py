@@ -56,7 +56,7 @@ from lsmdp.errors import ModelError
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
-FEASIBLE = ROW_SUM_TOLERANCE
+FEASIBLE = ROW_SUM_TOLERANCE  # Constraints may be missed by as much as the rows of P may miss 1.
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,14 @@ from typing import BinaryIO
 
 from lsmdp.errors import SpecError
 
+# Files that are being written have such names until they are moved to their places.
 DRAFT = re.compile(r"\.lsmdp-[0-9a-f]{16}\.tmp")
+# Files are opened with these flags, where the system has them: no link is followed, and no byte is changed.
 FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-MOMENT = 1.0  # seconds that a file may be taken before that is an error,
-PAUSE = 0.01  # and between two attempts
-POSIX = os.name == "posix"
+# A file may be taken for this many seconds before that is an error; others hold it far shorter.
+SECONDS_OF_A_MOMENT = 1.0
+SECONDS_BETWEEN_ATTEMPTS = 0.01  # So many seconds pass between two attempts to take a file, which nobody notices.
+POSIX = os.name == "posix"  # An open file can be replaced on POSIX systems only.
 
 
 @contextmanager
@@ -142,10 +145,10 @@ def held(path: Path, taken: str, *, alone: bool) -> BinaryIO:
     """The file at ``path``, open at its start and ours until it is closed; no link is followed to it.
 
     ``alone``, nobody else has it, and it is made where it is not there. Otherwise it is there, and only those are kept
-    away who want it for themselves. Where it is taken for longer than MOMENT, ``taken`` is raised.
+    away who want it for themselves. Where it is taken for longer than a second, ``taken`` is raised.
     """
     flags = (os.O_RDWR | os.O_CREAT if alone else os.O_RDONLY) | FLAGS
-    deadline = time.monotonic() + MOMENT
+    deadline = time.monotonic() + SECONDS_OF_A_MOMENT
     while True:
         file = os.fdopen(os.open(path, flags, 0o666), "r+b" if alone else "rb", buffering=0)
         try:
@@ -157,7 +160,7 @@ def held(path: Path, taken: str, *, alone: bool) -> BinaryIO:
         file.close()  # it is taken, or was replaced in this moment
         if time.monotonic() >= deadline:
             raise SpecError(taken)
-        time.sleep(PAUSE)
+        time.sleep(SECONDS_BETWEEN_ATTEMPTS)
 
 
 def shared(stream: BinaryIO) -> BinaryIO:

@@ -28,9 +28,11 @@ import numpy.typing as npt
 from lsmdp.errors import CostError, LsmdpError, SpecError
 from lsmdp.inputs.frames import arrow_table, is_table
 
-NUMBER = re.compile("0|[1-9][0-9]{0,17}")  # what fits into 64 bits
-CELL = re.compile(r"\(?\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)?")  # row,column
-UNKNOWN, DROPPED = -1, -2  # of a name: no state; a state that was dropped from the model
+NUMBER = re.compile("0|[1-9][0-9]{0,17}")  # The number of a state is written like this, and fits into 64 bits.
+# A cell of a grid is written as row,column, with or without brackets.
+ROW_AND_COLUMN = re.compile(r"\(?\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)?")
+# A name stands for one of these numbers where it names no state, or a state that was dropped from the model.
+NO_STATE, DROPPED = -1, -2
 
 Ints = npt.NDArray[np.int64]
 
@@ -42,7 +44,7 @@ def number_in(text: str) -> int | None:
 
 def cell_in(text: str) -> tuple[int, int] | None:
     """The cell that a text such as "11,1" names: its row and its column; None if it is anything else."""
-    found = CELL.fullmatch(text)
+    found = ROW_AND_COLUMN.fullmatch(text)
     return None if found is None else (int(found[1]), int(found[2]))
 
 
@@ -97,24 +99,24 @@ class Names:
         return number
 
     def states(self, keys: Sequence[Any]) -> Ints:
-        """The state that each of the keys names, or UNKNOWN, or DROPPED; all of them are labels, or all are numbers."""
+        """The state that each key names, or NO_STATE, or DROPPED; all of the keys are labels, or all are numbers."""
         rows = _whole(keys) if self.labels is None else None
         if rows is None:
             words = [_word(key) for key in keys]
-            found = np.array([self.by_label.get(word, UNKNOWN) for word in words], dtype=np.int64)
-            if (found != UNKNOWN).any():
+            found = np.array([self.by_label.get(word, NO_STATE) for word in words], dtype=np.int64)
+            if (found != NO_STATE).any():
                 return found
             written = [number_in(word) for word in words]
-            rows = np.array([UNKNOWN if row is None else row for row in written], dtype=np.int64)
+            rows = np.array([NO_STATE if row is None else row for row in written], dtype=np.int64)
         counted = rows[rows >= 0]
         if self.are_numbers and not (counted.size in (self.n, self.origin_n) and _counts(counted)):
-            return np.full(rows.size, UNKNOWN, dtype=np.int64)
+            return np.full(rows.size, NO_STATE, dtype=np.int64)
         now = np.arange(self.n)
         if self.origin_n not in (None, self.n) and counted.size == self.origin_n and _counts(np.sort(counted)):
             now = np.full(self.origin_n, DROPPED, dtype=np.int64)
             now[self.origin] = np.arange(self.n)
         known = (rows >= 0) & (rows < now.size)
-        return np.where(known, now[np.where(known, rows, 0)], UNKNOWN)
+        return np.where(known, now[np.where(known, rows, 0)], NO_STATE)
 
     def places(self, keys: Sequence[Any], what: str, kind: type[LsmdpError] = CostError) -> Places:
         """Where each state stands among the keys; one that is there twice is an error."""
@@ -124,9 +126,9 @@ class Names:
         if (times > 1).any():
             twice = int(np.argmax(times))
             raise kind(f"{what} names {name_state(twice, self.labels)} {times[twice]} times. Keep one of them.")
-        of = np.full(self.n, UNKNOWN, dtype=np.int64)
+        of = np.full(self.n, NO_STATE, dtype=np.int64)
         of[found[known]] = known
-        return Places(of, np.flatnonzero(found == UNKNOWN))
+        return Places(of, np.flatnonzero(found == NO_STATE))
 
     def order(
         self, keys: Sequence[Any], what: str, kind: type[LsmdpError] = CostError, *, partial: bool = False
@@ -168,7 +170,7 @@ class Names:
 
 
 class Places(NamedTuple):
-    """Where each state stands among some names, UNKNOWN: nowhere; and which of the names are no state."""
+    """Where each state stands among some names, NO_STATE: nowhere; and which of the names are no state."""
 
     of: Ints
     strange: Ints

@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from lsmdp._core.full import Square
     from lsmdp._core.moves import Sparse
 
-DENSE_LIMIT = 25_000_000  # entries of the largest P that teleport may fill in (200 MB)
-UNIT = EPS / 2  # unit roundoff: the relative error of one operation
-SPARSEST_GRID = 100  # cells per state beyond which whole positions are no longer read as a grid
+DENSE_LIMIT = 25_000_000  # The largest P that teleport may fill in has this many entries, 200 MB.
+UNIT_ROUNDOFF = EPS / 2  # The relative error of one operation is at most this.
+SPARSEST_GRID = 100  # Whole positions are read as those of a grid where it has at most this many cells for each state.
 # Beyond this many states, to find an order of elimination takes long where it turns out to be of no use.
 STATES_TO_ORDER = 20_000
 # Operations that the stationary law of a policy may take in each round of a game: about as many as the round itself.
@@ -362,7 +362,7 @@ class LMDP:
 
         Leaders leave out the latter: their costs are means of many, and what those have rounded is not known here.
         """
-        return self.rounding + UNIT * float(np.abs(c).max()) if self.rounding > 0.0 else 0.0
+        return self.rounding + UNIT_ROUNDOFF * float(np.abs(c).max()) if self.rounding > 0.0 else 0.0
 
     def _with_kernel(self, P: CSR, rounding: float = 0.0) -> LMDP:
         return LMDP(

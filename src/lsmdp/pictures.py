@@ -23,22 +23,24 @@ from rich.text import Text
 from lsmdp.arrays import Floats
 from lsmdp.model import LMDP
 
-RAMP = " .:-=+*%@"
-WALL = "#"
-WALL_COLOUR = (88, 88, 88)
-SHADES = 64
-TALLEST = 60  # cells
-GAP = 4  # columns between two pictures
+RAMP = " .:-=+*%@"  # Values are drawn with these characters where there are no colours, from the least to the largest.
+WALL_SYMBOL = "#"  # A wall is drawn with this character.
+WALL_COLOUR = (88, 88, 88)  # A wall has this dark grey, which is no value's colour.
+SHADES = 64  # Values have this many colours, more than the eye tells apart.
+TALLEST = 60  # A picture has at most this many lines of cells, and so fits a screen.
+COLUMNS_BETWEEN_PICTURES = 4  # So many columns are between two pictures, enough to see two pictures.
 
 
 def pictures(console: Console, lmdp: LMDP, functions: Mapping[str, Floats]) -> Table:
     """Functions on the states of a grid under their titles, side by side where they fit without being shrunk."""
     draw, columns_per_cell = (_half_blocks, 1) if _has_colours(console) else (_characters, 2)
     images = [raster(lmdp, values) for values in functions.values()]
-    needed = sum(columns_per_cell * image.shape[1] + GAP for image in images) - GAP
-    table = Table.grid(padding=(0, GAP, 0, 0))
+    needed = (
+        sum(columns_per_cell * image.shape[1] + COLUMNS_BETWEEN_PICTURES for image in images) - COLUMNS_BETWEEN_PICTURES
+    )
+    table = Table.grid(padding=(0, COLUMNS_BETWEEN_PICTURES, 0, 0))
     if needed <= console.width:
-        width = (console.width - GAP * (len(images) - 1)) // len(images)
+        width = (console.width - COLUMNS_BETWEEN_PICTURES * (len(images) - 1)) // len(images)
         table.add_row(*(Text(title, "bold") for title in functions))
         table.add_row(*(draw(image, width) for image in images))
     else:
@@ -88,10 +90,10 @@ def _levels(image: Floats, count: int) -> npt.NDArray[np.int64]:
 
 def _characters(image: Floats, width: int) -> Text:
     small = fitted(image, width // 2, TALLEST // 2)
-    symbols = np.array([*RAMP, WALL])  # level -1 is the last one
+    symbols = np.array([*RAMP, WALL_SYMBOL])  # level -1 is the last one
     lines = ["".join(row).rstrip() for row in np.repeat(symbols[_levels(small, len(RAMP))], 2, axis=1)]
     legend = f'"{RAMP}" = {np.nanmin(small):.3g} to {np.nanmax(small):.3g}'
-    walls = f", {WALL} = wall" if np.isnan(small).any() else ""
+    walls = f", {WALL_SYMBOL} = wall" if np.isnan(small).any() else ""
     return Text("\n".join([*lines, legend + walls]), no_wrap=True)
 
 

@@ -52,30 +52,6 @@ FLOPS_OF_A_LAW = 2e8
 LOST_MOVE = 1e-322
 # The error of a stationary law, in the l1 norm, that lost moves may make.
 ERROR_OF_A_LAW = 1e-14
-# How many flows of a solver wait for the policy that they belong to.
-FLOWS_KEPT = 4
-
-
-def keep_flow(lmdp: LMDP, flow: Flow) -> None:
-    """Let the policy of this very v, and the next solve, have what a solver computed of it."""
-    kept: list[Flow] = lmdp.cache.get("flows", list)
-    del kept[: len(kept) - FLOWS_KEPT + 1]
-    kept.append(flow)
-
-
-def kept_flow(lmdp: LMDP, v: Floats) -> Flow | None:
-    """What a solver has kept of this very v, if anything."""
-    kept: list[Flow] = lmdp.cache.get("flows", list)
-    return next((flow for flow in reversed(kept) if flow.v is v), None)
-
-
-def flow_of(lmdp: LMDP, v: Floats) -> Flow:
-    """The flow of v, kept or computed; the same bits either way."""
-    flow = kept_flow(lmdp, v)
-    if flow is None:
-        flow = lmdp.moves.flow(v)
-        keep_flow(lmdp, flow)
-    return flow
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,7 +74,7 @@ class Policy:
     @cached_property
     def flow(self) -> Flow:
         """All that is known of v alone (sparse.py); found once, in one pass over P."""
-        return kept_flow(self.lmdp, self.v) or self.lmdp.moves.flow(self.v)
+        return self.lmdp.moves.flow(self.v)
 
     @property
     def known_flow(self) -> Flow | None:

@@ -324,7 +324,7 @@ def test_run_folders_hold_the_same_bits_in_blocks_and_round_by_round(
     """The table of rounds, the hash of the costs and the checkpoint; and the rounds are those of play."""
     spec = runs.Spec.of(kernel="random:20:4", costs="iid", learners=["ftl", "track", "passive"], rounds=1500)
     for name, single in (("blocks", 0), ("mixed", 900), ("one by one", 10**9)):
-        monkeypatch.setattr(session, "SINGLE", single)
+        monkeypatch.setattr(session, "ROUNDS_ONE_BY_ONE", single)
         runs.start(spec, tmp_path / name)
     whole = runs.Folder(tmp_path / "blocks")
     for name in ("mixed", "one by one"):

@@ -38,6 +38,56 @@ def test_an_order_has_every_state_once_and_counts_its_fill(name: str) -> None:
     assert made.flops == np.square(below.sum(axis=0), dtype=float).sum()
 
 
+def searched(joined: np.ndarray, part: list[int], root: int) -> tuple[list[int], dict[int, int]]:
+    """The states of a part in the order in which a breadth-first search meets them, and the level of each."""
+    met, level = [root], {root: 0}
+    for x in met:
+        for y in np.flatnonzero(joined[x]).tolist():
+            if y in part and y not in level:
+                level[y] = level[x] + 1
+                met.append(y)
+    return met, level
+
+
+def thinnest(sizes: np.ndarray) -> int:
+    """The first thinnest level that leaves a third of the rest on either side, or else that of the median; -1: none."""
+    before, rest = np.cumsum(sizes) - sizes, sizes.sum() - sizes
+    fair = np.flatnonzero((3 * before >= rest) & (3 * (rest - before) >= rest))
+    fair = fair[(fair > 0) & (fair < sizes.size - 1)]
+    median = int(np.argmax(2 * np.cumsum(sizes) >= sizes.sum()))
+    return (
+        -1 if sizes.size < 3 else int(fair[sizes[fair].argmin()]) if fair.size else min(max(median, 1), sizes.size - 2)
+    )
+
+
+def dissected(joined: np.ndarray, part: list[int], leaf: int) -> list[int]:
+    """Either side of a separator, dissected, and then the separator; parts that are not joined one after the other."""
+    if len(part) <= leaf:
+        return part
+    met, _ = searched(joined, part, part[0])
+    if len(met) < len(part):
+        return dissected(joined, met, leaf) + dissected(joined, [x for x in part if x not in met], leaf)
+    met, level = searched(joined, part, met[-1])
+    cut = thinnest(np.bincount(list(level.values())))
+    if cut < 0:
+        return met
+    beyond = {x for x in met if level[x] == cut and any(level.get(y) == cut + 1 for y in np.flatnonzero(joined[x]))}
+    near = [x for x in met if level[x] <= cut and x not in beyond]
+    far, middle = [x for x in met if level[x] > cut], [x for x in met if x in beyond]
+    return dissected(joined, near, leaf) + dissected(joined, far, leaf) + middle
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_states_are_ordered_by_nested_dissection(name: str) -> None:
+    pattern = ordering._symmetric_pattern(GRAPHS[name]())
+    n = pattern.shape[0]
+    for leaf in (1, ordering._STATES_OF_A_LEAF):
+        order, todo = np.arange(n, dtype=np.int32), np.empty(4 * n + 4, np.int32)
+        search = ordering._Search(*np.zeros((5, n + 1), np.int32))
+        ordering._dissect(ordering._graph(pattern), search, leaf, order, todo)
+        np.testing.assert_array_equal(order, dissected(pattern.toarray() != 0, list(range(n)), leaf))
+
+
 @pytest.mark.parametrize("name", GRAPHS)
 def test_tree_and_counts_are_those_of_the_fill(name: str) -> None:
     """The parent of a state is the first one after it that its removal connects to it."""

@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 
 from lsmdp import LMDP, clusters, random_graph
-from lsmdp._core import sweeps
+from lsmdp._core import sparse, sweeps
 from lsmdp._core.sweeps import Known, Single, Work
 from lsmdp.arrays import frozen
 from lsmdp.solvers.warm.sweeps import _in_single
@@ -23,6 +23,11 @@ def prepare(diagonal, c, temperature, known, u, work):  # type: ignore[no-untype
 @njit
 def sweep(single, work, shift, look, keep):  # type: ignore[no-untyped-def]
     return sweeps._sweep(single, work, shift, look, keep)
+
+
+@njit
+def attempt(single, c, goal, limit, units, known, u):  # type: ignore[no-untyped-def]
+    return sweeps._attempt(single, c, goal, limit, units, known, u)
 
 
 @njit
@@ -95,6 +100,88 @@ def test_sweeps_are_those_of_gauss_and_seidel(name: str) -> None:
     assert u.min() == 0.0
     expected = known.v + T * d
     np.testing.assert_allclose(u, expected - expected.min(), rtol=0, atol=160 * UNIT * T * np.abs(d).max())
+
+
+def attempted(
+    Q_I: np.ndarray, r: np.ndarray, goal: float, limit: int, chunk: int
+) -> tuple[np.ndarray, float, int, float]:
+    """d, the gap that is expected of it, the sweeps and the last contraction, where nothing is slow."""
+    d, shift, rate, steps, span, size = r / -np.diag(Q_I), 0.0, 1.0, 0, np.ptp(r), np.sqrt(np.mean(r * r))
+    goal = max(goal, sweeps._SHARE_NOT_LINEAR * span**2, sweeps._PRECISION * span)
+    while span * rate > goal and steps < limit:
+        look = 2 * size * rate**2 <= goal or steps + 1 == limit
+        d, e = swept(Q_I, r, d, shift, chunk)
+        before, size = size, np.sqrt(np.mean(e * e))
+        span = np.ptp(e) if look else sweeps._DEVIATIONS_OF_A_SPAN * size
+        shift, steps, rate = shift + e.mean() / 2, steps + 1, max(size / before, sweeps._BEST_CONTRACTION)
+        assert steps == 1 or rate < sweeps._STALLED_CONTRACTION  # two in a row would call for a split
+    return d, span * rate, steps, rate
+
+
+@pytest.mark.parametrize(("goal", "limit"), [(1e-3, 30), (1e-9, 30), (1e-9, 3), (1.0, 30)])
+@pytest.mark.parametrize("lmdp", [random_graph(400, 5, seed=1), random_graph(90, 12, temperature=0.5)])
+def test_an_attempt_ends_where_its_sweeps_say(lmdp: LMDP, goal: float, limit: int) -> None:
+    """The same sweeps as in double precision, and 16 roundings for each, of numbers as large as d."""
+    single, known, c, Q_I = given(lmdp, 5)
+    T, u = lmdp.temperature, np.empty(lmdp.n)
+    r = (c - known.v) / T - known.logs
+    r -= r.mean()
+    d, wide, steps, rate = attempted(
+        Q_I, r, goal, limit, min(sweeps.STATES_OF_A_CHUNK, lmdp.n // sweeps._FEWEST_CHUNKS + 1)
+    )
+    found = attempt(single, c, goal, limit, sweeps.Units(T, 0.0), known, u)
+    off = 64 * (steps + 1) * UNIT * np.abs(d).max()
+    assert found[1] == steps
+    assert abs(found[0] - wide) <= off
+    assert abs(found[2] - rate) <= 0.01  # a quotient of two norms, of which the second may be near rounding
+    expected = known.v + T * d
+    np.testing.assert_allclose(u, expected - expected.min(), rtol=0, atol=T * off)
+
+
+def played(lmdp: LMDP, costs: np.ndarray, gaps: np.ndarray, v: np.ndarray, limits: sweeps.Limits) -> list[tuple]:
+    """One attempt after another for each cost, each from the last and judged by its certificate, until one fails."""
+    single, units, found = _in_single(lmdp), sweeps.Units(lmdp.temperature, lmdp.rounding), []
+    for c, gap in zip(costs, gaps, strict=True):
+        goal, width, taken, lo, hi = sweeps._SHARE_OF_THE_TOLERANCE * gap / lmdp.temperature, np.inf, 0, -np.inf, np.inf
+        for _ in range(limits.attempts):
+            flow, u = lmdp.moves.flow(v), np.empty(lmdp.n)
+            known = Known(frozen(v), flow.low, flow.w, flow.s, flow.logs)
+            _, more, _ = attempt(single, c, goal, limits.sweeps - taken, units, known, u)
+            v, taken = u, taken + more
+            _, lo, hi = lmdp.moves.residual(c, v)
+            if hi - lo <= gap or not hi - lo < width / 2 or taken >= limits.sweeps:
+                break
+            width = hi - lo
+        found.append((v, lo, hi, taken))
+        if not hi - lo <= gap:
+            break
+    return found
+
+
+def test_rounds_are_attempts_with_certificates() -> None:
+    """To the last bit: the third cost is so far away that it takes several attempts, the fifth too far for any."""
+    lmdp, rng = MODELS["random"](), np.random.default_rng(7)
+    costs, gaps = np.cumsum(0.01 * rng.uniform(size=(6, lmdp.n)), axis=0), np.full(6, 1e-6)
+    costs[2:] += rng.uniform(0, 2, lmdp.n)
+    costs[4:] += rng.uniform(0, 30, lmdp.n)
+    limits, v = sweeps.Limits(60, 5), np.zeros(lmdp.n)
+    expected, flow = played(lmdp, costs, gaps, v, limits), lmdp.moves.flow(v)
+    out = np.empty((6, lmdp.n)), np.empty(6), np.empty(6), np.zeros(6, np.int64)
+    known = Known(flow.v, flow.low, flow.w.copy(), flow.s.copy(), flow.logs.copy())
+    done, *_ = sweeps.rounds(
+        sparse.rows(lmdp.P),
+        _in_single(lmdp),
+        sweeps.Aims(frozen(costs), frozen(gaps)),
+        sweeps.Units(lmdp.temperature, lmdp.rounding),
+        limits,
+        known,
+        tuple(np.empty((3, lmdp.n))),
+        sweeps.Found(out[0], frozen(out[0]), *out[1:]),
+    )
+    assert done == len(expected) - 1 == 4
+    for k, (v, lo, hi, steps) in enumerate(expected[:done]):
+        np.testing.assert_array_equal(out[0][k], v)
+        assert (out[1][k], out[2][k], out[3][k]) == (lo, hi, steps)
 
 
 def test_a_v_that_is_too_steep_for_single_precision_is_declined() -> None:

@@ -204,18 +204,18 @@ def test_n_states_take_n_bytes(tmp_path: Path) -> None:
 
 
 def test_the_limits() -> None:
-    require_described(files.FEW, 10)
+    require_described(files.STATES_OF_ANY_FILE, 10)
     require_described(10**9, 10**9)
     with pytest.raises(SpecError, match=r"it promises 1,048,577 states in 10 bytes, but every state has a move"):
-        require_described(files.FEW + 1, 10)
-    require_affordable(files.LITTLE, 10)
+        require_described(files.STATES_OF_ANY_FILE + 1, 10)
+    require_affordable(files.BYTES_OF_ANY_FILE, 10)
     require_affordable(files.SWELL * 10**9, 10**9)
     with pytest.raises(UnreadableError, match="write it without compression"):
         require_affordable(files.SWELL * 10**9 + 1, 10**9)
 
 
 def test_members_that_overlap_count_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LITTLE", 10**4)
+    monkeypatch.setattr(files, "BYTES_OF_ANY_FILE", 10**4)
     np.savez(tmp_path / "many.npz", **{f"x{k}": np.zeros(10**3) for k in range(10)})
     assert len(read_npz(tmp_path / "many.npz")) == 10  # stored, it is as large as it says
     np.savez_compressed(tmp_path / "many.npz", **{f"x{k}": np.zeros(10**5) for k in range(10)})

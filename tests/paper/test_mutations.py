@@ -259,7 +259,7 @@ def steep(patch: Patch) -> Certificate:
 
 def generous(patch: Patch) -> Certificate:
     """The constant of the lower bound for all P is a thousand times as large: some learners lose less than that."""
-    patch.setattr(choice, "SHARE", 1000.0 * choice.SHARE)
+    patch.setattr(choice, "FACTOR_OF_KAPPA", 1000.0 * choice.FACTOR_OF_KAPPA)
     return STATEMENTS["new:lower_choice"].check(COIN)
 
 

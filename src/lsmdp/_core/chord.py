@@ -25,7 +25,7 @@ from lsmdp.arrays import EPS
 PAIRS = 3  # So many steps are remembered with what they did to the residual; each takes care of one slow mode.
 _WEIGHT_OF_A_ROUND = 0.5  # The mean of the recent rounds moves halfway to each new one.
 _SHARE_IN_DOUBT = 0.1  # This part of the steps beyond the first of a round does not count against a new factor.
-_SPAN_OF_ONE_SCALE = 500.0  # Up to this span of v / T, the numbers e^{-v/T} are far from the end of floats.
+_SPAN_OF_SAFE_FLOATS = 500.0  # Up to this span of v / T, the numbers e^{-v/T} are far from the end of floats.
 _LONGEST_STEP = 2.0  # Longer steps in v / T are shortened to this: beyond, the residual is not nearly linear.
 _GROWTH_WHEN_LOST = 300.0  # A residual this many times the best one will not come back.
 
@@ -267,7 +267,7 @@ def _look(P: Any, units: Any, work: Any, seen: Any) -> tuple[float, float]:
     indptr, indices, data = P
     T, cost, v, sums, z, logs, first = units.temperature, work.cost, work.v, work.d, seen.z, seen.logs, np.int64(0)
     low, high = _range(v)
-    if not high - low <= _SPAN_OF_ONE_SCALE * T:
+    if not high - low <= _SPAN_OF_SAFE_FLOATS * T:
         return -np.inf, np.inf
     for x in range(v.size):
         v[x] -= low

@@ -38,8 +38,9 @@ from lsmdp._core.explog import exponentials, extremes
 from lsmdp._core.threads import in_slices
 from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen
 
-ONE_SCALE = 100.0  # span of v / T up to which one exponential per state does: the largest sum loses 5 * 100 eps
-LEAST_SUM = 1e-290  # from here on, what is lost below 1e-308 is far below any rounding
+# Up to this span of v / T one exponential for each state does: the largest sum loses 5 * 100 eps.
+_SPAN_OF_ONE_EXPONENTIAL = 100.0
+_LEAST_SAFE_SUM = 1e-290  # In a sum from here on, what is lost below 1e-308 is far below any rounding.
 
 
 class Moves(NamedTuple):
@@ -69,7 +70,7 @@ def soft_minima(P: CSR, v: Floats, temperature: float, inside: Any) -> tuple[Flo
     """b(x) = -T log sum_y P(x,y) e^{-v(y)/T} and a bound on its error, for the states ``inside``; 0 elsewhere."""
     low, high = extremes(frozen(v))
     w = np.empty(0)
-    if high - low <= ONE_SCALE * temperature:
+    if high - low <= _SPAN_OF_ONE_EXPONENTIAL * temperature:
         w = np.empty(v.size)
         exponentials((v - low) / temperature, w)
     scaled, out = Scaled(frozen(v), w, low), np.zeros((2, v.size))
@@ -109,7 +110,7 @@ def _soft_minima(moves: Any, scaled: Any, inside: Any, temperature: float, out: 
         b = m + temperature * surprise
         out[0, x] = b
         out[1, x] = EPS * (temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(b))
-        out[1, x] += temperature * entries * (1e-300 / min(s, LEAST_SUM) * 1e-23)
+        out[1, x] += temperature * entries * (1e-300 / min(s, _LEAST_SAFE_SUM) * 1e-23)
 
 
 @entry()

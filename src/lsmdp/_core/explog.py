@@ -23,12 +23,17 @@ import numpy as np
 
 from lsmdp._core.compile import entry, inner
 
-LOG2_HIGH, LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # their sum is log 2; the first ends in 21 zero bits
-SHIFT = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, which is then in the last bits
-HALF_DOWN = np.uint64(0x3FE6A09E667F3BCD)  # the bits of 1/sqrt 2
-ONE, BIAS, MANTISSA = np.uint64(0x3FF0000000000000), np.uint64(1023), np.uint64(52)
-SERIES = 1e-2  # largest |y| for which five terms of the series of e^y - 1 - y are exact to the last digit
-TWO_52 = np.uint64(0x4330000000000000)  # the bits of 2^52; with an integer below 2^52 in its last bits, a float
+# The sum of these is log 2; the first ends in 21 zero bits, so that its product with an exponent is exact.
+LOG2_HIGH, LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10
+SHIFT = 6755399441055744.0  # To add this, 1.5 * 2^52, rounds to an integer, which is then in the last bits.
+# These are the bits of 1/sqrt 2, the least number that is reduced to an exponent of 0.
+BITS_OF_ROOT_HALF = np.uint64(0x3FE6A09E667F3BCD)
+# A float has 52 bits of mantissa and an exponent that is written with 1023 added; the bits of 1 are thus the exponent
+# 1023.
+BITS_OF_ONE, BIAS, MANTISSA = np.uint64(0x3FF0000000000000), np.uint64(1023), np.uint64(52)
+REACH_OF_THE_SERIES = 1e-2  # Up to this |y|, five terms of the series of e^y - 1 - y are exact to the last digit.
+# These are the bits of 2^52; with an integer below 2^52 in its last bits, they are a float.
+BITS_OF_2_52 = np.uint64(0x4330000000000000)
 
 
 @entry()
@@ -70,9 +75,9 @@ def logarithms(x: Any, out: Any) -> None:
     """out = log x for positive normal numbers."""
     for i in range(x.size):
         bits = np.float64(x[i]).view(np.uint64)
-        exponent = (bits + (ONE - HALF_DOWN)) >> MANTISSA  # 1023 + the exponent of x / m
-        k = np.uint64(exponent | TWO_52).view(np.float64) - 4503599627371519.0  # 2^52 + 1023
-        g = np.uint64(bits + ONE - (exponent << MANTISSA)).view(np.float64) - 1.0
+        exponent = (bits + (BITS_OF_ONE - BITS_OF_ROOT_HALF)) >> MANTISSA  # 1023 + the exponent of x / m
+        k = np.uint64(exponent | BITS_OF_2_52).view(np.float64) - 4503599627371519.0  # 2^52 + 1023
+        g = np.uint64(bits + BITS_OF_ONE - (exponent << MANTISSA)).view(np.float64) - 1.0
         q = g / (2.0 + g)
         z = q * q
         t = z * z
@@ -95,4 +100,4 @@ def near_excess(y: float) -> float:
 @inner()
 def excess(y: float) -> float:
     """e^y - 1 - y."""
-    return near_excess(y) if abs(y) < SERIES else float(np.expm1(y) - y)
+    return near_excess(y) if abs(y) < REACH_OF_THE_SERIES else float(np.expm1(y) - y)

@@ -41,7 +41,7 @@ import numpy as np
 
 from lsmdp._core.compile import entry, inner
 from lsmdp._core.explog import (
-    SERIES,
+    REACH_OF_THE_SERIES,
     excess,
     extremes,
     near_excess,
@@ -149,7 +149,7 @@ def _compare(columns: Any, seen: Any, laws: Any, work: Any, out: Any) -> None:
             out[3, k], out[4, k] = 0.0, 0.0
             continue
         step, middle, A = -1.0, (low + high) / 2, (high - low) / 2
-        if max(-low, high) <= SERIES:
+        if max(-low, high) <= REACH_OF_THE_SERIES:
             step = 0.0
             for x in range(padded):
                 step += laws[k + 1, x] * (near_excess(delta[x] - middle) - near_excess(eta[x] - middle))
@@ -194,7 +194,7 @@ def _differ(columns: Any, w: Any, delta: Any, eta: Any, kl: Any, change: Any) ->
     n, padded = columns.shape
     low, high = extremes(delta)
     least, most = extremes(eta)
-    near = max(most - low, high - least) <= SERIES
+    near = max(most - low, high - least) <= REACH_OF_THE_SERIES
     for x in range(padded):
         kl[x], change[x] = 0.0, 0.0
     for z in range(n):

@@ -8,7 +8,8 @@ import numpy as np
 
 from lsmdp._core.compile import entry
 
-_ROWS_AT_HAND = 16  # rows that are compared with all later ones before the next: so many stay in a processor's cache
+# So many rows are compared with all later ones before the next, since they stay in a processor's cache.
+_ROWS_AT_HAND = 16
 
 
 @entry(fastmath={"reassoc", "contract"})

@@ -55,6 +55,7 @@ _BLOCK = 256  # Rows whose sums wait for their logarithms: six arrays of so many
 NORMAL = 2.3e-308  # The smallest positive float of full precision.
 SURELY_NORMAL = 1e-290  # Beside a sum from here on, what is lost below 1e-308 is far less than its rounding.
 SPAN_OF_ONE_SCALE = 100.0  # The span of v/T up to which one scale serves all rows; e^-100 costs 500 eps of log s.
+# Steps along a row are unsigned, because an index that cannot be negative need not be checked for a count from the end.
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 

@@ -29,12 +29,13 @@ from typing import Any
 import numpy as np
 
 from lsmdp._core.compile import entry, inner
-from lsmdp._core.explog import SERIES, excess, extremes, near_excess
+from lsmdp._core.explog import REACH_OF_THE_SERIES, excess, extremes, near_excess
 from lsmdp._core.sparse import SURELY_NORMAL, Flow, control_of, logs_of, rows, weigh_rows
 from lsmdp._core.threads import LARGE, SLICES, in_slices
 from lsmdp.arrays import CSR, Floats, frozen, like, mean, read_only, row_sums
 
 _BLOCK = 256  # Rows whose entries are read before anything is computed of them, so that reads do not wait.
+# Steps along a row are unsigned, because an index that cannot be negative need not be checked for a count from the end.
 _ONE, _TWO = np.uint64(1), np.uint64(2)
 
 
@@ -183,7 +184,7 @@ def _compare(P: Any, pairs: Any, s: Any, other_s: Any, reach: float, kl: Any, fi
 @inner()
 def _weigh(weights: Any, moved: Any, reach: float) -> None:
     """(q, y) becomes (q (e^y - 1 - y), q |e^y - 1|), by the series where all |y| <= reach allow it."""
-    if reach < SERIES:
+    if reach < REACH_OF_THE_SERIES:
         for p in range(weights.size):
             y, q = moved[p], weights[p]
             rest = near_excess(y)

@@ -31,7 +31,7 @@ _STALLED_CONTRACTION = 0.6  # A contraction above this is that of a slow mode.
 _BINS = 64  # How far the states have moved is put into so many bins; empty ones are borders between levels.
 _MOST_LEVELS = 12  # More levels than this are none; then the states are parted in two halves.
 _DEVIATIONS_OF_A_SPAN = 8.0  # A span is taken for so many standard deviations where it was not looked at.
-_GROWTH_WHEN_LOST = 100.0  # A residual this many times the first one will not come back.
+_GROWTH_OF_LOST_SWEEPS = 100.0  # A residual this many times the first one will not come back.
 
 
 class Single(NamedTuple):
@@ -144,7 +144,7 @@ def _attempt(single: Any, c: Any, goal: float, limit: int, units: Any, known: An
     span, size = _extent(r)
     first, rate, shift, steps, stalled, at_split, look = size, 1.0, 0.0, limit - limit, 0, np.inf, False
     goal = max(goal, max(_SHARE_NOT_LINEAR * span * span, _PRECISION * span))
-    while span * rate > goal and steps < limit and size <= _GROWTH_WHEN_LOST * first:
+    while span * rate > goal and steps < limit and size <= _GROWTH_OF_LOST_SWEEPS * first:
         if stalled == 2:
             if not size < at_split / 2:
                 break  # they were not what is slow

@@ -58,9 +58,11 @@ from lsmdp.errors import ConvergenceError, CostError, SpecError
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
-WIDENING = 1.5  # a pair that fails its check is made this much wider
-ATTEMPTS = 40  # widenings at most: 1.5^40 is 10^7
-POLICY_LAW = 1000.0 * EPS  # relative error of the law that policy.py computes for a reversible P: 745 eps, and sums
+# A pair of bounds that fails its check is made wider by this factor, which is small beside what bounds gain.
+WIDENING = 1.5
+WIDENINGS = 40  # A pair is made wider at most this many times: 1.5^40 is 10^7, and more would say nothing.
+# The law that policy.py computes for a reversible P has this relative error: 745 eps, and that of its sums.
+ERROR_OF_A_BALANCED_LAW = 1000.0 * EPS
 
 
 class Pair(NamedTuple):
@@ -144,7 +146,7 @@ def exit_pair(problem: FirstExit, v: Floats, spread: Spread) -> Pair:
     with np.errstate(all="ignore"):
         below, above = (np.maximum(spread(np.maximum(side, 0.0) + 2.0 * e), 0.0) for side in (-r, r))
         factor, lower, upper = 1.0, None, None
-        for _ in range(ATTEMPTS):
+        for _ in range(WIDENINGS):
             if lower is None and is_below(problem, low := problem.filled(v - factor * below)):
                 lower = low
             if upper is None and is_above(problem, high := problem.filled(v + factor * above)):
@@ -204,7 +206,7 @@ class Discount:
             rest = (1.0 - self.discount) * (1.0 - EPS)
             least, most = float((r - 2.0 * e).min()), float((r + 2.0 * e).max())
             margin = float(e.max()) + EPS * float(np.abs(v).max())  # v + constant is rounded, too
-            for attempt in range(ATTEMPTS):
+            for attempt in range(WIDENINGS):
                 extra = margin * (WIDENING**attempt - 1.0)
                 lower, upper = v + (least - extra) / rest, v + (most + extra) / rest
                 if is_below(self, lower) and is_above(self, upper):
@@ -300,7 +302,7 @@ def policy_bounds(lmdp: LMDP, c: Floats, v: Floats) -> tuple[float, float]:
         return low, high
     span = float(np.ptp(r))
     rounding = (high - low) - span
-    off = math.expm1(2.0 * lmdp.n * _imbalance(lmdp, rho)) + POLICY_LAW
+    off = math.expm1(2.0 * lmdp.n * _imbalance(lmdp, rho)) + ERROR_OF_A_BALANCED_LAW
     size = 2.0 * EPS * lmdp.n * float(np.abs(r).max())
     own = mean(mu, r) + off * span + rounding + size
     return low, max(low, min(high, own))

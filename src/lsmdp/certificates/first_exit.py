@@ -37,9 +37,12 @@ from lsmdp.ends import Goal
 from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP
 
-TIME_SWEEPS = 300  # sweeps for the exit times before an elimination is tried: a chain that exits soon needs far fewer
-MANY_MOVES = 2_000_000  # from here on rows are swept as they lie in memory, and Dijkstra's algorithm is left for later
-SWEPT_AT_ONCE = 10  # sweeps between two looks at what they have reached
+# So many sweeps for the exit times go before an elimination; a chain that exits soon needs far fewer.
+TIME_SWEEPS = 300
+# From this many moves on, rows are swept as they lie in memory, and Dijkstra's algorithm, which takes seconds there, is
+# left for later.
+MANY_MOVES = 2_000_000
+SWEPT_AT_ONCE = 10  # So many sweeps are made between two looks at what they have reached, so that looking costs little.
 
 Spread = Callable[[Floats], Floats]
 

@@ -20,7 +20,8 @@ from lsmdp.cli.base import app
 __all__ = ["app", "compile", "fit", "follow", "games", "main", "pages", "paper", "simulate", "single", "sweeps"]
 
 
-GARBAGE = 300_000  # objects that may be in circles before any are looked for; a start makes 240,000 that are in none
+# So many objects may be made before circles among them are looked for; a start makes 240,000 that are in none.
+GARBAGE = 300_000
 
 
 def main() -> None:

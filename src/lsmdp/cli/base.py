@@ -22,6 +22,7 @@ KERNEL_HELP = (
     "A file (.npz, .npy, .mtx, .csv, .tsv, .txt, .parquet, .map or .map:8, .graphml, .gml, _net.tntp or _net.tntp:N) "
     "or a name from the list below."
 )
+# The epilogue of each command that takes a kernel lists the kernels by name.
 KERNELS = listing("Kernels by name", MODELS)
 COMPILING = "Compiling loops for their first use. They are kept on disk: the next start takes a second or two."
 EXIT_CODES = "Exit codes: 0 done; 1 looked at and not so; 2 the input cannot be used; 130 interrupted."

@@ -17,7 +17,7 @@ import typer
 
 from lsmdp.cli.base import Json, app, complaints, print_json
 
-ROUNDS = 40  # A game of so many rounds reaches every way in which a leader is followed.
+ROUNDS_TO_COMPILE = 40  # A game of so many rounds reaches every way in which a leader is followed.
 
 Job = tuple[str, Callable[[], Any]]
 
@@ -122,7 +122,7 @@ def jobs() -> Iterator[Job]:
         solved(lmdp, 1.01 * c, start=found, throw=False)
 
     def play(lmdp: LMDP, sample: int) -> None:
-        costs = read_costs("iid", lmdp, rounds=ROUNDS, seed=1)
+        costs = read_costs("iid", lmdp, rounds=ROUNDS_TO_COMPILE, seed=1)
         played(lmdp, learners, costs, sample=sample).regret()
 
     def search(lmdp: LMDP) -> None:

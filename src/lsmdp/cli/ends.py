@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from lsmdp.sources.scenarios import Scenario
     from lsmdp.values import Cycle, Schedule, Values
 
-FEW_STATES = 20  # that a table shows one by one
-ENDS = "average, discounted:0.99, horizon or periodic"
+STATES_IN_A_TABLE = 20  # Up to this many states, a table shows them one by one and still fits a screen.
+END_WORDS = "average, discounted:0.99, horizon or periodic"
 
 Goals = Annotated[
     list[str] | None,
@@ -34,7 +34,7 @@ Goals = Annotated[
     ),
 ]
 EndName = Annotated[
-    str | None, typer.Option("--end", metavar="END", help=f"What is to be small: {ENDS}.", show_default=False)
+    str | None, typer.Option("--end", metavar="END", help=f"What is to be small: {END_WORDS}.", show_default=False)
 ]
 RoundCosts = Annotated[
     str | None,
@@ -118,7 +118,7 @@ class Asked:
                 "it out, or choose another end: --goal STATE, --end discounted:0.99 or --end horizon."
             )
         if self.end is not None and not self.has_goal and self.end.partition(":")[0] not in ENDS_BY_NAME:
-            raise SpecError(f'there is no end "{self.end}". Choose {ENDS}, or give --goal STATE.')
+            raise SpecError(f'there is no end "{self.end}". Choose {END_WORDS}, or give --goal STATE.')
         if self.in_rounds and self.costs is None:
             raise SpecError(f"--end {self.end} takes a cost for each round. Give them with --costs FILE.")
         if self.in_rounds and cost is not None:
@@ -178,6 +178,7 @@ class Asked:
         return Raised(costs, extra) if self.in_rounds else costs + extra
 
 
+# These are the words that may stand before the colon of --end.
 ENDS_BY_NAME = ("average", "discounted", "horizon", "periodic")
 
 
@@ -252,7 +253,7 @@ def show(console: Console, found: Values | Schedule | Cycle, extra: Mapping[str,
     from lsmdp.pictures import pictures
 
     console.print(_table(found, extra))
-    if found.lmdp.n <= FEW_STATES:
+    if found.lmdp.n <= STATES_IN_A_TABLE:
         console.print(_by_state(found))
     if found.lmdp.grid_shape is not None:
         import numpy as np

@@ -25,10 +25,10 @@ from lsmdp.cli.base import (
     complaints,
     print_json,
 )
-from lsmdp.costs.names import ENDINGS, FAMILIES
+from lsmdp.costs.names import COST_ENDINGS, FAMILIES
 from lsmdp.learners.names import NAMES
 
-COSTS_HELP = f"A file ({', '.join(ENDINGS)}; a row a round), - for standard input, or a name from the list below."
+COSTS_HELP = f"A file ({', '.join(COST_ENDINGS)}; a row a round), - for standard input, or a name from the list below."
 
 Costs = Annotated[str, typer.Option("--costs", metavar="COSTS", help=COSTS_HELP, show_default=False)]
 Learners = Annotated[

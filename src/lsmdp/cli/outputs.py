@@ -19,11 +19,11 @@ from lsmdp.files import require_writable
 if TYPE_CHECKING:
     from lsmdp.model import LMDP
 
-ANSWERS = (".npz", ".csv", ".parquet")
-POLICIES = (".csv", ".parquet")
-PAGES = (".html",)
-PATIENCE = 2.0  # seconds that a solve may take before anything is said of it
-REFRESH = 0.25  # seconds between two looks at the clock
+ANSWERS = (".npz", ".csv", ".parquet")  # An answer may be written to files with these endings.
+POLICIES = (".csv", ".parquet")  # A policy may be written to files with these endings.
+PAGES = (".html",)  # A page may be written to files with this ending.
+SECONDS_IN_SILENCE = 2.0  # After this many seconds a solve says that it is still at work; few take as long.
+SECONDS_BETWEEN_TICKS = 0.25  # The seconds of a long solve are shown anew this often, so that a clock is seen to run.
 
 OUT_HELP = "Write the answer to a file: a row a state (.csv, .parquet), or all of it as arrays (.npz)."
 POLICY_HELP = "Write the policy to a file, a row a move: from, to, probability, passive (.csv, .parquet)."
@@ -33,6 +33,7 @@ Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help=OUT_HELP
 PolicyFile = Annotated[Path | None, typer.Option("--policy", metavar="FILE", help=POLICY_HELP)]
 Report = Annotated[Path | None, typer.Option("--report", metavar="FILE", help=REPORT_HELP)]
 
+# This is what is said of a file that was written, by the option that asked for it.
 HOLDS: Mapping[str, str] = {"out": "The answer is in", "policy": "The policy is in", "page": "The page is in"}
 
 
@@ -115,10 +116,10 @@ def while_solving(lmdp: LMDP) -> Iterator[None]:
     console, began, done = Console(stderr=True, highlight=False), time.monotonic(), threading.Event()
 
     def tell() -> None:
-        if done.wait(PATIENCE):
+        if done.wait(SECONDS_IN_SILENCE):
             return
         with console.status("") as status:
-            while not done.wait(REFRESH):
+            while not done.wait(SECONDS_BETWEEN_TICKS):
                 status.update(f"solving {lmdp.n:,} states, {lmdp.nnz:,} moves: {time.monotonic() - began:,.0f} s")
 
     teller: Any = threading.Thread(target=tell, daemon=True)

@@ -74,6 +74,7 @@ def figures(
             typer.echo("\n".join(written))
 
 
+# This is the game of lsmdp demo: a map with walls, costs that move, and learners of each kind.
 DEMO = {
     "kernel": "museum",
     "costs": "danger",

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from lsmdp.game.walkers import Blocks
 
 SOURCE_HELP = "Whom to watch: a kernel (a file or a name from the list below), an answer of solve (.npz), or a run."
-COST_HELP = "The walkers follow the optimal policy for this cost; without one, the kernel itself."
+WALKERS_COST_HELP = "The walkers follow the optimal policy for this cost; without one, the kernel itself."
 LEARNER_HELP = "Of a run: whose policies they follow, round by round.  [default: the first]"
 STEPS_HELP = "Of each walker.  [default: 1000; of a run: its rounds, and no more]"
 START_HELP = "Where they start: label or number.  [default: drawn from the long-run law; of a run: where it starts]"
-STEPS = 1000
-LOGS = (".csv", ".parquet")
+USUAL_STEPS = 1000  # Each walker makes this many steps where nobody says how many; the help says so, too.
+LOGS = (".csv", ".parquet")  # A log of walks may be written to files with these endings.
 
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP, show_default=False)]
-Cost = Annotated[str | None, typer.Option("--cost", metavar="COST", help=COST_HELP, show_default=False)]
+Cost = Annotated[str | None, typer.Option("--cost", metavar="COST", help=WALKERS_COST_HELP, show_default=False)]
 Learner = Annotated[str | None, typer.Option("--learner", metavar="NAME", help=LEARNER_HELP)]
 Walkers = Annotated[int, typer.Option("--walkers", metavar="N", help="How many.")]
 Steps = Annotated[int | None, typer.Option("--steps", metavar="N", help=STEPS_HELP)]
@@ -109,6 +109,7 @@ def simulate(
 
 
 Found = tuple[Any, int, "Blocks"]  # the labels of the states, the steps of a walker, and what it does
+# These parameters make sense for every kind of source; all others are refused where they do not.
 COMMON = {"source", "walkers", "steps", "start", "seed", "out", "as_json"}
 
 
@@ -139,7 +140,7 @@ def _of_answer(path: Path, steps: int | None, walkers: int, start: str | None, s
     found = read_answer(path)
     lmdp = LMDP(found.Q, found.labels)
     law = found.mu if start is None and found.mu is not None else first_law(lmdp, start)
-    steps = STEPS if steps is None else steps
+    steps = USUAL_STEPS if steps is None else steps
     return lmdp.labels, steps, wander(lmdp.P, law, steps, walkers, seed)
 
 
@@ -160,7 +161,7 @@ def _of_kernel(
     from lsmdp.sources import read_cost, read_edge_costs, read_model
 
     lmdp = read_model(kernel, temperature=temperature, **repairs)
-    labels, steps = lmdp.labels, STEPS if steps is None else steps
+    labels, steps = lmdp.labels, USUAL_STEPS if steps is None else steps
     if cost is None and edge_costs is None:
         return labels, steps, wander(lmdp.P, first_law(lmdp, start), steps, walkers, seed)
     c = read_cost("zero" if cost is None else cost, lmdp)

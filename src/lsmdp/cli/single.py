@@ -41,7 +41,9 @@ COST_HELP = (
     "A file (.npy, .csv, .tsv, .txt, .parquet) or a name from the list below. With --edge-costs it may be left out: "
     "zero."
 )
-ONE_WAY = (".graphml", ".gml", ".csv", ".tsv", ".txt", ".parquet")  # files that may list an edge in one direction only
+# Files with these endings may list an edge in one direction only.
+ONE_WAY = (".graphml", ".gml", ".csv", ".tsv", ".txt", ".parquet")
+# The epilogue of each command that takes one cost lists the costs by name.
 COST_NAMES = listing("Costs by name", COSTS)
 
 Cost = Annotated[str | None, typer.Option("--cost", metavar="COST", help=COST_HELP, show_default=False)]

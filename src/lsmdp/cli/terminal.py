@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from lsmdp.solvers import Solution
     from lsmdp.theory import Certificate, Certificates
 
-PAUSE = 0.2  # seconds between two looks at the progress on a terminal,
-LONG_PAUSE = 5.0  # and elsewhere, where each is a line of text
+SECONDS_BETWEEN_LOOKS = 0.2  # On a terminal the progress is drawn this often, which the eye takes for steady.
+SECONDS_BETWEEN_LINES = 5.0  # Elsewhere the progress is told this often, since each time is a line of text.
 
 
 def solution_table(solution: Solution) -> Table:
@@ -247,7 +247,7 @@ class Progress:
         plain = quiet or not self._console.is_terminal
         columns = (BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(compact=True))
         self._bar = Bar(*columns, console=self._console, transient=True, disable=plain)
-        self._pause = LONG_PAUSE if plain else PAUSE
+        self._pause = SECONDS_BETWEEN_LINES if plain else SECONDS_BETWEEN_LOOKS
         self._began = self._due = 0.0
         self._first = self._last = 0
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FAMILIES", "Costs", "as_costs", "by_name", "read_costs"]
 
+# These names are imported from their modules where they are first used.
 _HOME = {"Costs": "sequence", "as_costs": "sequence", "by_name": "read", "read_costs": "read"}
 
 

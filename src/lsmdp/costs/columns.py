@@ -27,9 +27,10 @@ from lsmdp.model import LMDP
 
 Columns: TypeAlias = Ints | slice  # column of each state; a slice where it is every column in order
 Entry: TypeAlias = tuple[int, str, Any]  # round, state, cost
-LONG_FORM = ("round", "state", "cost")
-INDEX = re.compile("|__index_level_[0-9]+__")  # what pandas calls an index without a name: in csv, in parquet
-SHOWN = 40  # characters of a first line
+LONG_FORM = ("round", "state", "cost")  # A table with exactly these columns has a row for each round and state.
+# This is what pandas calls an index without a name: nothing in csv, and a word in parquet.
+INDEX_WITHOUT_A_NAME = re.compile("|__index_level_[0-9]+__")
+CHARACTERS_OF_A_LINE = 40  # So many characters of a first line are quoted in a message.
 
 
 def state_names(lmdp: LMDP) -> Sequence[str]:
@@ -70,7 +71,9 @@ def by_header(header: Sequence[str], lmdp: LMDP, missing: float | None = None) -
             f'the first line, "{shown(header)}", counts the columns in another order, but the labels of this model are '
             f"numbers, such as {lmdp.name_of(0)}. Name the columns by label, or put them in order."
         )
-    kept = np.array([column for column, name in enumerate(header) if not INDEX.fullmatch(name)], dtype=np.int64)
+    kept = np.array(
+        [column for column, name in enumerate(header) if not INDEX_WITHOUT_A_NAME.fullmatch(name)], dtype=np.int64
+    )
     try:
         columns = by_position(kept.size, lmdp)
     except CostError as problem:
@@ -162,7 +165,7 @@ def names_all(cells: Sequence[str], lmdp: LMDP) -> bool:
 def shown(cells: Sequence[str]) -> str:
     """A line as a message shows it."""
     line = ",".join(cells)
-    return line if len(line) <= SHOWN else f"{line[:SHOWN]}..."
+    return line if len(line) <= CHARACTERS_OF_A_LINE else f"{line[:CHARACTERS_OF_A_LINE]}..."
 
 
 def _is_name(cell: str, low: float, high: float) -> bool:

@@ -26,8 +26,9 @@ from lsmdp.costs.sequence import Hash, block_rows
 from lsmdp.errors import SpecError
 from lsmdp.model import LMDP
 
-DRAWN = 4  # blocks of numbers drawn at a time: a game in compiled loops asks less often
-STREAM = 0xC057  # keeps the draws apart from those of a random model with the same seed
+BLOCKS_DRAWN = 4  # So many blocks of numbers are drawn at a time, so that a game in compiled loops asks less often.
+# This number keeps the draws apart from those of a random model with the same seed; any number would do.
+STREAM = 0xC057
 
 Rows: TypeAlias = Callable[[Ints], Floats]  # consecutive rounds -> their costs, a row each
 
@@ -128,7 +129,7 @@ class Made:
 
     def blocks(self, start: int) -> Iterator[Floats]:
         """Rounds ``start`` and on."""
-        size = DRAWN * block_rows(self.lmdp.n)
+        size = BLOCKS_DRAWN * block_rows(self.lmdp.n)
         while True:
             yield self.rows(np.arange(start, start + size, dtype=np.int64))
             start += size

@@ -12,8 +12,9 @@ from difflib import get_close_matches
 
 from lsmdp.errors import SpecError
 
-STANDARD_INPUT = "-"
-ENDINGS = (".npy", ".csv", ".tsv", ".txt", ".parquet", ".jsonl")
+STANDARD_INPUT = "-"  # In place of a file this is standard input, as in most commands.
+# Sequences of costs are read from files with these endings.
+COST_ENDINGS = (".npy", ".csv", ".tsv", ".txt", ".parquet", ".jsonl")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Family:
         return int(text)
 
 
+# These are the families of costs by the names that users give.
 FAMILIES: Mapping[str, Family] = {
     family.name: family
     for family in (
@@ -82,7 +84,7 @@ def unknown(spec: str) -> SpecError:
     names = ", ".join(family.usage for family in FAMILIES.values())
     return SpecError(
         f'"{spec}" is neither a file nor a known cost sequence.{hint} Names: {names}. Files end in '
-        f"{', '.join(ENDINGS)}; {STANDARD_INPUT} is standard input."
+        f"{', '.join(COST_ENDINGS)}; {STANDARD_INPUT} is standard input."
     )
 
 

@@ -25,7 +25,7 @@ from lsmdp.costs.columns import (
     by_header,
 )
 from lsmdp.costs.sequence import (
-    BLOCK,
+    NUMBERS_AT_A_TIME,
     Hash,
     Source,
     block_rows,
@@ -123,7 +123,7 @@ class Long:
 
     def _entries(self, file: Any, first: int) -> Iterator[Entry]:
         t = 0
-        for batch in _batches(file, first, BLOCK):
+        for batch in _batches(file, first, NUMBERS_AT_A_TIME):
             rounds, states, costs = (batch.column(place) for place in self.places)
             if rounds.null_count:
                 raise CostError(f"a row after round {t} has no round number. Fill it in.")

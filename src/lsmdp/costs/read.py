@@ -16,7 +16,7 @@ from lsmdp.costs.families import Made, Setting
 from lsmdp.costs.lines import Fit, Lines, StandardInput
 from lsmdp.costs.moves import Moves
 from lsmdp.costs.names import (
-    ENDINGS,
+    COST_ENDINGS,
     STANDARD_INPUT,
     Family,
     find,
@@ -34,7 +34,8 @@ from lsmdp.inputs.files import UnreadableError, require_regular
 from lsmdp.inputs.npy import map_npy
 from lsmdp.model import LMDP
 
-ADVICE = {
+# A file that cannot be read is answered with how to write one of its kind.
+ADVICE_BY_ENDING = {
     ".npy": "Write a table of numbers with numpy.save.",
     ".parquet": "Write it with pyarrow.parquet.write_table.",
 }
@@ -103,13 +104,15 @@ def _made(family: Family, spec: str, lmdp: LMDP, rounds: int | None, seed: int) 
 def _existing(spec: str) -> Path:
     """The path of a file of a known kind."""
     path = Path(spec)
-    known = path.suffix.lower() in ENDINGS
+    known = path.suffix.lower() in COST_ENDINGS
     if not exists(spec):
         raise _missing(path) if known or len(path.parts) > 1 else unknown(spec)
     if path.is_dir():
-        raise SpecError(f'"{spec}" is a folder. Name a file in it that ends in {", ".join(ENDINGS)}.')
+        raise SpecError(f'"{spec}" is a folder. Name a file in it that ends in {", ".join(COST_ENDINGS)}.')
     if not known:
-        raise SpecError(f'"{spec}" ends in "{path.suffix}", which is not a known format. Use {", ".join(ENDINGS)}.')
+        raise SpecError(
+            f'"{spec}" ends in "{path.suffix}", which is not a known format. Use {", ".join(COST_ENDINGS)}.'
+        )
     require_regular(path)
     return path
 
@@ -136,4 +139,6 @@ def _opened(path: Path, fit: Fit) -> Source:
             case ending:
                 return Lines(path, fit, is_json=ending == ".jsonl")
     except UnreadableError as broken:
-        raise SpecError(f"it cannot be read as {path.suffix}: {broken}. {ADVICE[path.suffix.lower()]}") from None
+        raise SpecError(
+            f"it cannot be read as {path.suffix}: {broken}. {ADVICE_BY_ENDING[path.suffix.lower()]}"
+        ) from None

@@ -29,12 +29,12 @@ from lsmdp.errors import CostError, LsmdpError, SpecError
 from lsmdp.labels import Told, in_rounds, name_state
 from lsmdp.model import LMDP
 
-BLOCK = 2**14  # numbers drawn or read at a time
+NUMBERS_AT_A_TIME = 2**14  # So many numbers are drawn or read at a time: 128 kB stay in a processor's cache.
 
 
 def block_rows(n: int) -> int:
     """How many rounds make a block."""
-    return max(1, BLOCK // n)
+    return max(1, NUMBERS_AT_A_TIME // n)
 
 
 def gathered(rows: Iterable[Floats], size: int) -> Iterator[Floats]:

@@ -13,7 +13,7 @@ from a random state to one of the farthest from it, and back, and reach is half 
 A danger is the opposite. It roams between some *haunts*, random states, by shortest ways along the moves of P, again
 and again in the same order, and takes a step every ``pace`` rounds. The cost is
 
-    c_t(x) = exp(-(d(x, y) / REACH)^2),
+    c_t(x) = exp(-(d(x, y) / 8)^2),
 
 1 at the danger and next to nothing a few moves away; d is the number of moves, so walls protect.
 """
@@ -35,10 +35,11 @@ from lsmdp.chain import largest_class, search
 from lsmdp.costs.sequence import block_rows
 from lsmdp.model import LMDP
 
-POINTS = 96  # of the ellipse
-RADIUS = 0.35  # of the ellipse, as a share of the sides of the map
-HAUNTS = 8  # of a danger
-REACH = 8.0  # of a danger, in moves
+POINTS_OF_THE_ELLIPSE = 96  # The target walks over this many points of an ellipse, so that it seldom skips a cell.
+# The ellipse reaches this share of the sides of the map from its middle, and so stays inside.
+RADIUS_OF_THE_ELLIPSE = 0.35
+HAUNTS = 8  # A danger goes round this many places, enough for a tour that is not soon learnt.
+REACH_OF_A_DANGER = 8.0  # A danger is felt this many moves away, about the width of a gallery of the museum.
 
 
 def moving_target(lmdp: LMDP, pace: int, rng: np.random.Generator) -> Callable[[Ints], Floats]:
@@ -63,7 +64,7 @@ def roaming_danger(lmdp: LMDP, pace: int, rng: np.random.Generator) -> Callable[
 
     @lru_cache(maxsize=max(block_rows(lmdp.n), 256))
     def cost(danger: int) -> Floats:
-        return read_only(np.exp(-((distance(danger) / REACH) ** 2)))
+        return read_only(np.exp(-((distance(danger) / REACH_OF_A_DANGER) ** 2)))
 
     def rows(t: Ints) -> Floats:
         return _each(cost, stops[(t - 1) // pace % stops.size])
@@ -103,8 +104,10 @@ def _moves_to(P: CSR) -> Callable[[int], Floats]:
 
 def _circle(positions: Floats, rng: np.random.Generator) -> tuple[Ints, float]:
     low, high = positions.min(axis=0), positions.max(axis=0)
-    angle = 2.0 * np.pi * (rng.random() + np.arange(POINTS) / POINTS)
-    ellipse = (low + high) / 2.0 + RADIUS * (high - low) * np.column_stack([np.cos(angle), np.sin(angle)])
+    angle = 2.0 * np.pi * (rng.random() + np.arange(POINTS_OF_THE_ELLIPSE) / POINTS_OF_THE_ELLIPSE)
+    ellipse = (low + high) / 2.0 + RADIUS_OF_THE_ELLIPSE * (high - low) * np.column_stack(
+        [np.cos(angle), np.sin(angle)]
+    )
     nearest = np.array([np.argmin(((positions - point) ** 2).sum(axis=1)) for point in ellipse])
     moved = np.append(True, nearest[1:] != nearest[:-1])
     return nearest[moved], float((high - low).max()) / 2.0 or 1.0

@@ -36,7 +36,7 @@ from lsmdp.costs.columns import (
 from lsmdp.costs.moves import Moves
 from lsmdp.costs.sequence import as_scale, in_costs
 from lsmdp.errors import CostError, LsmdpError, SpecError
-from lsmdp.follow.memory import NOWHERE, Kept, Memory
+from lsmdp.follow.memory import PLACE_UNKNOWN, Kept, Memory
 from lsmdp.learners import (
     CompleteLearner,
     LearnerLike,
@@ -46,9 +46,9 @@ from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 from lsmdp.runs.turn import Turn
 
-KEYS = ("cost", "state")
-NUMBERS = {int, float}
-LONGEST_MESSAGE = 600  # characters; a line may hold a label of a megabyte
+KEYS = ("cost", "state")  # A line may have these keys.
+NUMBER_TYPES = {int, float}  # A cost is of one of these types; a truth value is not, though Python counts it as an int.
+LONGEST_MESSAGE = 600  # A message has at most this many characters, since a line may hold a label of a megabyte.
 
 Answer = dict[str, Any]
 
@@ -96,13 +96,13 @@ class Loop:
         low, high = as_scale(scale)
         if missing is not None and not min(low, high) <= missing <= max(low, high):
             raise SpecError(f"--missing is {missing:g}. It must lie between {low:g} and {high:g}, like every cost.")
-        at = NOWHERE if start is None else lmdp.state(start)
+        at = PLACE_UNKNOWN if start is None else lmdp.state(start)
         return cls(lmdp, player, Kept(player.init(lmdp), 0, at, (low, high)), (low, high), missing, moves)
 
     def remember(self, memory: Memory) -> None:
         """Go on from what the memory knows, and keep it up to date."""
         known = memory.begin(self.kept)
-        self.kept = known._replace(at=self.kept.at) if known.at == NOWHERE else known
+        self.kept = known._replace(at=self.kept.at) if known.at == PLACE_UNKNOWN else known
         self.memory = memory
 
     def answer(self, line: bytes) -> Answer | None:
@@ -148,7 +148,7 @@ class Loop:
         if strange:
             raise SpecError(f'a line has no "{strange[0]}". Its keys are "cost" and "state", and both may be absent.')
         at = self._place(said["state"]) if "state" in said else self.kept.at
-        if at == NOWHERE:
+        if at == PLACE_UNKNOWN:
             raise SpecError(
                 'nobody has said where the system is. Add "state" to the first line, its label or its number, or begin '
                 "with --start STATE."
@@ -168,8 +168,8 @@ class Loop:
             values = given if isinstance(columns, slice) else [given[column] for column in columns.tolist()]
         else:
             raise CostError('the cost is neither a list nor an object. Write [numbers] or {"label": number, ...}.')
-        if not set(map(type, values)) <= NUMBERS:  # a truth value or a word would pass for a number
-            state, value = next((k, value) for k, value in enumerate(values) if type(value) not in NUMBERS)
+        if not set(map(type, values)) <= NUMBER_TYPES:  # a truth value or a word would pass for a number
+            state, value = next((k, value) for k, value in enumerate(values) if type(value) not in NUMBER_TYPES)
             shown = f"the cost of {self.lmdp.name_of(state)} is {json.dumps(value)}, not a number"
             raise CostError(f"{shown}. Correct it or fill it in.")
         try:

@@ -59,13 +59,16 @@ from lsmdp.learners import (
 from lsmdp.model import LMDP
 from lsmdp.runs.manifest import kernel_hash
 
-FORMAT, VERSION = "lsmdp learner", 1
-LONGEST_HEAD = 2**16
-CHECK = struct.Struct("<I")  # crc32 of the rest of the record:
-ENTRY = struct.Struct("<qI")  # state of the system, number of costs; the costs follow
-NOWHERE = -1
-EVERY = 1.0  # seconds of work between two snapshots,
-PATIENCE = 10.0  # and at least this many times what the last one took
+# The first line of a learner file says that it is one, and of which version of the format.
+LEARNER_FILE, LEARNER_FILE_VERSION = "lsmdp learner", 1
+BYTES_OF_A_HEAD = 2**16  # The first line of a learner file has at most this many bytes.
+CHECK = struct.Struct("<I")  # A record begins with the crc32 of the rest of it.
+ENTRY = struct.Struct("<qI")  # Then come the state of the system and the number of costs; the costs follow.
+PLACE_UNKNOWN = -1  # This stands for the state of a system that has not said where it is.
+# So many seconds of work are between two snapshots, and at most about as many to load a file.
+SECONDS_BETWEEN_SNAPSHOTS = 1.0
+# There are also this many times the seconds of the last snapshot in between, so that it takes a tenth at most.
+COST_OF_A_SNAPSHOT = 10.0
 
 
 class Kept(NamedTuple):
@@ -73,7 +76,7 @@ class Kept(NamedTuple):
 
     state: State
     rounds: int = 0
-    at: int = NOWHERE
+    at: int = PLACE_UNKNOWN
     scale: tuple[float, float] | None = None
 
     def after(self, lmdp: LMDP, learner: LearnerLike, at: int, c_t: Floats | None = None) -> Kept:
@@ -112,7 +115,7 @@ class Memory:
 
     def __init__(self, path: str | PathLike[str], lmdp: LMDP, learner: LearnerLike) -> None:
         self.path, self.lmdp, self.learner = _place(path), lmdp, CompleteLearner.of(learner)
-        self.added, self.due, self.spent = 0, EVERY, 0.0
+        self.added, self.due, self.spent = 0, SECONDS_BETWEEN_SNAPSHOTS, 0.0
         with _explained(self.path):
             self._file = held(self.path, _in_use(self.path), alone=True)
             clear(self.path.parent)
@@ -161,7 +164,7 @@ class Memory:
             before, self._file = self._file, after
             before.close()
         self.added, self.spent = 0, 0.0
-        self.due = max(EVERY, PATIENCE * (time.perf_counter() - began))
+        self.due = max(SECONDS_BETWEEN_SNAPSHOTS, COST_OF_A_SNAPSHOT * (time.perf_counter() - began))
 
     def close(self, kept: Kept | None) -> None:
         """Fold what is known; where that cannot be, nothing is lost, for the records are there."""
@@ -180,8 +183,8 @@ def _snapshot(lmdp: LMDP, learner: CompleteLearner, kept: Kept) -> bytes:
         )
     content = b"".join(map(forms.as_bytes, arrays.values()))
     head = {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": LEARNER_FILE,
+        "version": LEARNER_FILE_VERSION,
         "lsmdp": __version__,
         **_identity(lmdp, learner),
         "rounds": kept.rounds,
@@ -233,16 +236,16 @@ def _split(path: Path, content: bytes) -> tuple[dict[str, Any], bytes, bytes]:
     """The first line of a file, the arrays, and the records, once it is certain that this is what they are."""
     line, _, rest = content.partition(b"\n")
     try:
-        head = json.loads(line[:LONGEST_HEAD])
-        known = head["format"] == FORMAT
+        head = json.loads(line[:BYTES_OF_A_HEAD])
+        known = head["format"] == LEARNER_FILE
     except (ValueError, TypeError, KeyError, RecursionError):
         known = False
     if not known:
         raise SpecError(f'"{path}" is not a file of a learner. Name one that lsmdp wrote, or one that does not exist.')
-    if head.get("version") != VERSION:
+    if head.get("version") != LEARNER_FILE_VERSION:
         raise SpecError(
-            f'"{path}" is of version {head.get("version")} of the format; this lsmdp reads version {VERSION}. Use the '
-            "lsmdp that wrote it, or begin a new file."
+            f'"{path}" is of version {head.get("version")} of the format; this lsmdp reads version '
+            f"{LEARNER_FILE_VERSION}. Use the lsmdp that wrote it, or begin a new file."
         )
     checksum, size = head.pop("crc32", None), head.get("bytes", 0)
     body = rest[:size] if isinstance(size, int) else b""
@@ -267,7 +270,7 @@ def _kept(path: Path, head: Mapping[str, Any], body: bytes, like: State, n: int)
         )
     if type(rounds) is not int or not 0 <= rounds < forms.BEYOND_COUNTS:
         raise _damaged(path, f"the number of its rounds is {rounds}")
-    if type(at) is not int or not NOWHERE <= at < n:
+    if type(at) is not int or not PLACE_UNKNOWN <= at < n:
         raise _damaged(path, f"the state of the system is {at}, and the model has {n}")
     if scale is not None and not _is_scale(scale):
         raise _damaged(path, f"its scale is {scale}")
@@ -323,7 +326,7 @@ def _records(path: Path, tail: bytes, n: int) -> Iterator[tuple[int, Floats | No
         end = first + 8 * count
         if end > len(tail) or zlib.crc32(tail[start + CHECK.size : end]) != checksum:
             return
-        if not NOWHERE <= at < n:
+        if not PLACE_UNKNOWN <= at < n:
             raise _damaged(path, f"a record says that the system is in state {at}, and the model has {n}")
         try:
             c_t = as_cost(np.frombuffer(tail[first:end], dtype="<f8"), n) if count else None

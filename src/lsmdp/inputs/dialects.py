@@ -26,9 +26,12 @@ from typing import NamedTuple, TextIO
 
 from lsmdp.errors import SpecError
 
-SAMPLE = 20  # lines that are looked at
+LINES_LOOKED_AT = 20  # So many lines are looked at to tell the dialect of a table.
+# A comment begins with # or %, but not with % and two hexadecimal digits, as names in URLs do.
 COMMENT = re.compile(r"\s*(#|%(?![0-9A-Fa-f]{2}))")
+# A number with a decimal comma is written like this, but so may one with a comma between thousands.
 WITH_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
+# In a number like this, the comma can only be a decimal one.
 SURE_COMMA = re.compile(r"[+-]?(?:0,[0-9]+|[0-9]+,(?:[0-9]{1,2}|[0-9]{4,}))(?:[eE][+-]?[0-9]+)?")
 
 Line = tuple[int, str]  # its number, counted from 1, and its text
@@ -61,7 +64,7 @@ def first_lines(path: Path, comments: list[str] | None = None) -> list[str]:
     """The lines that are looked at, without blank ones and comments; those above them go to ``comments``."""
     with opened(path) as stream:
         strewn = path.suffix.lower() in (".txt", ".tsv")
-        return [text for _, text in islice(_lines(stream, strewn, comments), SAMPLE)]
+        return [text for _, text in islice(_lines(stream, strewn, comments), LINES_LOOKED_AT)]
 
 
 def is_comment(line: str) -> bool:

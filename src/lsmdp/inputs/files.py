@@ -5,12 +5,13 @@ opened one would wait for ever, or fill the memory.
 
 **States.** A model has a move for every state, and to write a move takes more than a byte, also compressed: deflate
 needs 1.1 to 1.5 bytes for each of n different row pointers, text at least four. So a file of s bytes describes at most
-s states, and a header that promises more lies or has lost its file. Up to ``FEW`` states nothing is said.
+s states, and a header that promises more lies or has lost its file. Up to ``STATES_OF_ANY_FILE`` states nothing is
+said.
 
 **Memory.** Deflate shrinks what repeats itself up to 1032 times (a match of 258 bytes takes two bits at least). Kernels
 do not repeat themselves like that, since they name all their states; the most that was measured is 303 times, for a
-full matrix of equal chances. So the content of a file may take ``SWELL`` times its size, and ``LITTLE`` bytes in any
-case.
+full matrix of equal chances. So the content of a file may take ``SWELL`` times its size, and ``BYTES_OF_ANY_FILE``
+in any case.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from pathlib import Path
 
 from lsmdp.errors import SpecError
 
-FEW = 2**20  # states; a few megabytes
-LITTLE = 2**28  # bytes
-SWELL = 500
+STATES_OF_ANY_FILE = 2**20  # A file of any size may describe this many states, which take a few megabytes.
+BYTES_OF_ANY_FILE = 2**28  # The content of a file of any size may take this many bytes of memory.
+SWELL = 500  # The content of a larger file may take this many times its bytes: at most 303 times was measured.
 
+# These are the kinds of things that are no regular files, with the words for them.
 KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a pipe"),
@@ -54,7 +56,7 @@ def require_regular(path: Path) -> int:
 
 def require_described(states: int, size: int) -> None:
     """Raise where a file of ``size`` bytes promises more states than it can describe; see the module docstring."""
-    if states > max(FEW, size):
+    if states > max(STATES_OF_ANY_FILE, size):
         raise SpecError(
             f"it promises {states:,} states in {size:,} bytes, but every state has a move, which takes more than a "
             "byte. Correct the number, or write the file again: it may be truncated."
@@ -63,7 +65,7 @@ def require_described(states: int, size: int) -> None:
 
 def require_affordable(wanted: int, size: int) -> None:
     """Raise where the content of a file of ``size`` bytes would take ``wanted`` bytes, which is out of proportion."""
-    if wanted > max(LITTLE, SWELL * size):
+    if wanted > max(BYTES_OF_ANY_FILE, SWELL * size):
         raise UnreadableError(
             f"its content would take {wanted:,} bytes of memory, more than {SWELL} times the {size:,} bytes of the "
             "file; if that is meant, write it without compression"

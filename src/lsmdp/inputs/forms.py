@@ -27,10 +27,12 @@ import numpy.typing as npt
 
 from lsmdp.errors import SpecError
 
-LARGEST = 1e300  # of a cost (problem.py), and of what is made of costs
-BEYOND_COUNTS = 2.0**53  # numbers of rounds and steps stay below it, and so are exact as floats
-ROUNDING = 1e-9  # how far the sum of a law may be from 1, and a mean of costs from where they lie
-SHOWN = 60  # characters of a name or a type in a message
+LARGEST_NUMBER = 1e300  # Costs are at most this large (ends.py), and so is what is made of them.
+BEYOND_COUNTS = 2.0**53  # Numbers of rounds and steps stay below this, and so are exact as floats.
+# The sum of a law may be off from 1 by this, and a mean of costs from where they lie, since sums round.
+ROUNDING_OF_SUMS = 1e-9
+CHARACTERS_OF_A_WORD = 60  # So many characters of a name or a type are quoted in a message.
+# The header of an array that numpy wrote is of this form; nothing else is believed.
 HEADER = re.compile(
     rb"\{'descr': '([<>|][biufcSUmM]\d{1,9}(?:\[\w{1,9}\])?)', 'fortran_order': (True|False), "
     rb"'shape': \(((?:\d{1,18}, ?)*(?:\d{1,18})?)\), \} *\n"
@@ -50,8 +52,8 @@ class Form:
 
     shapes: tuple[Shape, ...] = ((),)
     dtype: Any = np.float64
-    low: Any = -LARGEST
-    high: Any = LARGEST
+    low: Any = -LARGEST_NUMBER
+    high: Any = LARGEST_NUMBER
     blank: Any = False
     law: bool = False
 
@@ -67,15 +69,15 @@ class Form:
             at = np.unravel_index(int(np.argmin(within)), array.shape)
             low, high = (np.broadcast_to(bound, array.shape)[at] for bound in (self.low, self.high))
             return f"holds {array[at]}, not a number from {low:.6g} to {high:.6g}"
-        if self.law and abs(float(array.sum()) - 1.0) > ROUNDING:
+        if self.law and abs(float(array.sum()) - 1.0) > ROUNDING_OF_SUMS:
             return f"sums to {float(array.sum()):.10g}, not 1"
         return None
 
 
-COUNT = Form(dtype=np.int64, low=0, high=BEYOND_COUNTS)
+COUNT = Form(dtype=np.int64, low=0, high=BEYOND_COUNTS)  # This is the form of a number of rounds or steps.
 
 
-def vector(n: int, low: float = -LARGEST, high: float = LARGEST) -> Form:
+def vector(n: int, low: float = -LARGEST_NUMBER, high: float = LARGEST_NUMBER) -> Form:
     """A number for each state."""
     return Form(((n,),), low=low, high=high)
 
@@ -89,8 +91,8 @@ class Past(NamedTuple):
     """What is known of the rounds that were played: how many (None: it is not), and where their costs lie."""
 
     rounds: int | None = None
-    low: float = -LARGEST
-    high: float = LARGEST
+    low: float = -LARGEST_NUMBER
+    high: float = LARGEST_NUMBER
 
     @property
     def number(self) -> Form:
@@ -108,8 +110,10 @@ class Past(NamedTuple):
     def _form(self, shape: Shape, times: float) -> Form:
         """From so many times the lowest cost to so many times the highest, within rounding."""
         low, high = min(self.low, 0.0), max(self.high, 0.0)
-        slack = ROUNDING * (high - low)
-        return Form((shape,), low=max(times * (low - slack), -LARGEST), high=min(times * (high + slack), LARGEST))
+        slack = ROUNDING_OF_SUMS * (high - low)
+        return Form(
+            (shape,), low=max(times * (low - slack), -LARGEST_NUMBER), high=min(times * (high + slack), LARGEST_NUMBER)
+        )
 
 
 def require(arrays: Mapping[str, Array], forms: Mapping[str, Form]) -> None:
@@ -173,4 +177,4 @@ def from_bytes(content: bytes, start: int = 0, *, whole: bool = False) -> tuple[
 
 def _short(value: object) -> str:
     text = str(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    return text if len(text) <= CHARACTERS_OF_A_WORD else f"{text[:CHARACTERS_OF_A_WORD]}..."

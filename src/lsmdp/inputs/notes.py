@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 
+# What is noticed while files are read goes to this logger, which is that of the library.
 LOGGER = logging.getLogger("lsmdp")
 
 

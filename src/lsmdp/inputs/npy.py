@@ -35,19 +35,23 @@ from lsmdp.inputs.files import (
     require_regular,
 )
 
-MAGIC = b"\x93NUMPY"
-LONGEST_HEADER = 10_000  # bytes, as for numpy
-MOST_AXES = 32  # of an array in any version of numpy
-LARGEST = 2**62  # bytes of an array; what is larger would overflow inside numpy
-PIECE = 2**20  # bytes
+MAGIC = b"\x93NUMPY"  # A file of numpy begins with these bytes.
+LONGEST_HEADER = 10_000  # A header has at most this many bytes, as for numpy itself.
+MOST_AXES = 32  # An array has at most this many axes in any version of numpy.
+BYTES_OF_THE_LARGEST_ARRAY = 2**62  # An array of more bytes than this would overflow inside numpy.
+# Numbers are read in pieces of this many bytes, so that few are waited for where a file ends early.
+BYTES_OF_A_PIECE = 2**20
 
+# An item of a header is a word, a colon and a text, a truth value or a shape.
 ITEM = re.compile(
     r"""\ ?(?P<quote>['"])(?P<key>\w+)(?P=quote)\ ?:\ ?
         (?:(?P<mark>['"])(?P<text>[^'"]*)(?P=mark)|(?P<word>True|False)|\((?P<sizes>[0-9L,\ ]*)\))\ ?,?""",
     re.VERBOSE,
 )
-KIND = re.compile(r"[<>|=]?[?biufcmMOSUV][0-9]{0,9}(\[[0-9a-zA-Z]+\])?")
+# The type of an array is written in this way; only such words are shown to numpy.
+DTYPE_WORD = re.compile(r"[<>|=]?[?biufcmMOSUV][0-9]{0,9}(\[[0-9a-zA-Z]+\])?")
 
+# These are the errors that reading a damaged zip file may end in.
 ZIP_ERRORS = (BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError, OverflowError, KeyError)
 
 Array = npt.NDArray[Any]
@@ -199,7 +203,7 @@ def _quoted(text: str) -> str:
 
 def _dtype(kind: str) -> np.dtype[Any]:
     try:
-        dtype = np.dtype(kind) if KIND.fullmatch(kind) else None
+        dtype = np.dtype(kind) if DTYPE_WORD.fullmatch(kind) else None
     except (TypeError, ValueError, OverflowError):
         dtype = None
     if dtype is None or not dtype.itemsize:
@@ -214,7 +218,7 @@ def _shape(sizes: str) -> tuple[int, ...]:
     if len(words) > MOST_AXES or not all(word.isdigit() and len(word) < 20 for word in words):
         raise UnreadableError(f'its shape is "({_quoted(sizes)})"')
     shape = tuple(map(int, words))
-    if math.prod(size for size in shape if size) > LARGEST:
+    if math.prod(size for size in shape if size) > BYTES_OF_THE_LARGEST_ARRAY:
         raise UnreadableError(f'its shape is "({_quoted(sizes)})"')
     return shape
 
@@ -232,7 +236,7 @@ def _filled(header: Header, stream: IO[bytes]) -> Array:
     flat = np.empty(header.size, dtype=np.uint8)
     at = 0
     while at < flat.size:
-        count: int = stream.readinto(flat[at : at + PIECE])  # type: ignore[attr-defined]
+        count: int = stream.readinto(flat[at : at + BYTES_OF_A_PIECE])  # type: ignore[attr-defined]
         if not count:
             raise UnreadableError(f"it ends after {at:,} of {flat.size:,} bytes of numbers")
         at += count

@@ -30,9 +30,9 @@ from lsmdp.inputs.files import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CHECKSUMS: Mapping[str, Any] = {"write_page_checksum": True}  # for write_table and ParquetWriter
-BUFFER = 2**16  # bytes of a column held while it is read
-CELL = 8  # bytes of a number
+CHECKSUMS: Mapping[str, Any] = {"write_page_checksum": True}  # Tables are written with a checksum on each page.
+BYTES_OF_A_BUFFER = 2**16  # So many bytes of a column are held while it is read.
+BYTES_OF_A_NUMBER = 8  # A number takes this many bytes in memory.
 
 
 class Parquet:
@@ -48,7 +48,7 @@ class Parquet:
 
         self.size = require_regular(path)
         with _guarded():
-            self._file = ParquetFile(path, buffer_size=BUFFER, page_checksum_verification=True)
+            self._file = ParquetFile(path, buffer_size=BYTES_OF_A_BUFFER, page_checksum_verification=True)
         try:
             self._look()
         except BaseException:
@@ -73,7 +73,7 @@ class Parquet:
 
     def table(self) -> pa.Table:
         """All rows."""
-        require_affordable(max(self.rows * len(self.names) * CELL, self._encoded), self.size)
+        require_affordable(max(self.rows * len(self.names) * BYTES_OF_A_NUMBER, self._encoded), self.size)
         with _guarded():
             table = self._file.read()
             table.validate(full=True)

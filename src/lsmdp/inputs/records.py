@@ -16,7 +16,7 @@ from lsmdp.inputs.files import UnreadableError, require_regular
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-MOST_FAULTS = 3  # that are named
+MOST_FAULTS = 3  # So many faults of a record are named; somebody who repairs three sees the others next.
 
 
 def read_json(path: Path, kind: type[BaseModel]) -> dict[str, Any]:

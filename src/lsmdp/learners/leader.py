@@ -47,7 +47,8 @@ class LeaderBase(LearnerBase):
 
     def policy(self, lmdp: LMDP, state: State) -> Policy:
         """The leader, as of this state."""
-        return Policy(lmdp, state.lead.v)
+        policy: Policy = state.lead.policy(lmdp)
+        return policy
 
     def report(self, before: State, after: State) -> Report:
         """The certificate of the policy played, for the cost that it solves, and the steps to the next one."""

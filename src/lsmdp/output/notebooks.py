@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 Facts = Iterable[tuple[str, object]]
-MOST_ROWS = 20  # learners of a table in a notebook
+MOST_ROWS = 20  # A table in a notebook shows so many learners, about a screen of them.
 
 
 def drawn(what: str, *given: Any, **options: Any) -> Any:

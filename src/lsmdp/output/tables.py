@@ -33,7 +33,7 @@ from lsmdp.inputs.npy import Archive
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TABLES = (".csv", ".parquet")  # endings of the files that a table can be written to
+TABLES = (".csv", ".parquet")  # A table can be written to files with these endings.
 
 
 def names_column(labels: Sequence[str] | None, states: Ints) -> pa.Array:

@@ -14,19 +14,19 @@ from lsmdp.arrays import Floats, Ints
 from lsmdp.model import LMDP
 from lsmdp.pictures import palette, raster
 from lsmdp.policy import Policy
-from lsmdp.report.layout import LARGEST, layout
+from lsmdp.report.layout import STATES_LAID_OUT, layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NAMED_STATES = 50  # up to so many states have their names beside them
-DRAWN_CELLS = 2_500  # of a grid, up to which there is room for arrows
-LEAST_GAIN = 0.02  # of a chance or of a step, below which there is no arrow
+NAMED_STATES = 50  # Up to this many states have their names beside them; more of them would cover each other.
+DRAWN_CELLS = 2_500  # A grid of up to this many cells has room for arrows.
+LEAST_GAIN = 0.02  # Below this much of a chance or of a step there is no arrow, since it would not be seen.
 
 
 def can_draw(lmdp: LMDP) -> bool:
     """Whether there is a place for each state: given, or to be found from the moves."""
-    return lmdp.positions is not None or lmdp.n <= LARGEST
+    return lmdp.positions is not None or lmdp.n <= STATES_LAID_OUT
 
 
 def draw_map(lmdp: LMDP, values: Floats, ax: Axes, title: str, policy: Policy | None = None) -> Axes:

@@ -1,11 +1,11 @@
 """The map, moving: what the world and each learner look like in some rounds.
 
 A run folder keeps figures, not pictures, so the rounds are played again from the spec, by the pass that certifies the
-run where there is one: the same learners on the same costs do the same. About ``FRAMES`` rounds are kept, dense at
-first and evenly spaced later, and fewer where the model is so large that the page would grow beyond ``BUDGET``. Each
-field is one byte per state, scaled between its least and its largest value in that frame; the law of the state is on
-a scale of square roots, so that rare places show too. A field whose values agree to six digits is flat: its colours
-would show rounding.
+run where there is one: the same learners on the same costs do the same. About ``MOST_FRAMES`` rounds are kept, dense at
+first and evenly spaced later, and fewer where the model is so large that they would take more than
+``BYTES_OF_A_FILM``. Each field is one byte per state, scaled between its least and its largest value in that frame;
+the law of the state is on a scale of square roots, so that rare places show too. A field whose values agree to six
+digits is flat: its colours would show rounding.
 
 A flow has two bytes per state. On a grid they are the mean step of the policy, E[position of the next state] -
 position, in units of the longest step in the frame. On a network they say which move away from the state is the
@@ -24,15 +24,19 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.game import Run
 from lsmdp.policy import Policy
-from lsmdp.report.layout import LARGEST, layout
+from lsmdp.report.layout import STATES_LAID_OUT, layout
 from lsmdp.theory.trace import Standing
 
-FRAMES = 90
-FEWEST = 6
-FLAT = 1e-6
-BUDGET = 2_400_000  # bytes of fields, before they are written in base64
-MOST_MOVES = 150_000  # moves of a network that are drawn: beyond, lines would cover the paper, and the page be large
-NO_MOVE = 255  # in a flow on a network
+MOST_FRAMES = 90  # A film has at most this many frames, enough for the eye to follow what moves.
+FEWEST_FRAMES = 6  # A film has at least this many frames, however large the model.
+# A field that spans less than this share of its size is drawn in one colour: its differences are rounding.
+SPAN_OF_NO_CHANGE = 1e-6
+# The fields of a film take at most this many bytes before they are written in base64, so that a page stays small enough
+# to be sent.
+BYTES_OF_A_FILM = 2_400_000
+# At most this many moves of a network are drawn: more lines would cover the paper and make the page large.
+MOST_MOVES = 150_000
+NO_MOVE = 255  # This byte stands for no move in the flow on a network, since ranks of moves end below it.
 
 
 class Film:
@@ -44,7 +48,7 @@ class Film:
         self.places: Floats | None = lmdp.positions
         if self.places is not None and lmdp.grid_shape is None:
             self.places = self.places[:, ::-1] * (-1.0, 1.0)  # (x, y) as a grid's (down, across): north is up
-        if self.places is None and lmdp.n <= LARGEST:
+        if self.places is None and lmdp.n <= STATES_LAID_OUT:
             self.places = layout(lmdp.P)
         if not getattr(run.costs, "replayable", True):
             self.places = None  # there are no rounds to be seen again
@@ -89,7 +93,7 @@ class Film:
 def wanted_rounds(T: int, n: int, learners: int) -> list[int]:
     """The rounds to keep: half of them spread like powers, half evenly, the last one always."""
     per_frame = n * (2 + 4 * learners)
-    count = int(np.clip(BUDGET // max(per_frame, 1), FEWEST, FRAMES))
+    count = int(np.clip(BYTES_OF_A_FILM // max(per_frame, 1), FEWEST_FRAMES, MOST_FRAMES))
     powers = np.geomspace(1.0, T, max(count // 2, 2))
     even = np.linspace(1.0, T, max(count - count // 2, 2))
     return sorted({round(float(t)) for t in (*powers, *even)})
@@ -98,7 +102,7 @@ def wanted_rounds(T: int, n: int, learners: int) -> list[int]:
 def scaled(values: Floats, root: bool = False) -> dict[str, Any]:
     """One byte per state, between the least and the largest value."""
     low, high = float(values.min()), float(values.max())
-    flat = high - low <= FLAT * max(abs(low), abs(high))
+    flat = high - low <= SPAN_OF_NO_CHANGE * max(abs(low), abs(high))
     share = np.zeros(values.shape) if flat else (values - low) / (high - low)
     levels = np.round(255.0 * (np.sqrt(share) if root else share)).astype(np.uint8)
     return {"low": low, "high": high, "flat": flat, "data": _text(levels)}

@@ -14,9 +14,9 @@ from scipy.sparse.linalg import eigsh
 
 from lsmdp.arrays import CSR, Floats
 
-LARGEST = 3_000  # states that are laid out
-ANCHORS = 60
-SWEEPS = 40
+STATES_LAID_OUT = 3_000  # At most this many states are laid out: the places of more would be a cloud.
+STATES_TO_MEASURE_FROM = 60  # Distances are measured from this many states, which tells the places of all others.
+SWEEPS_OF_A_LAYOUT = 40  # The places are improved this many times, after which they hardly move.
 
 
 def layout(P: CSR) -> Floats:
@@ -45,12 +45,12 @@ def _relaxed(links: CSR, places: Floats) -> Floats:
     """Stress majorisation against some anchors, by distance in moves."""
     rng = np.random.default_rng(0)
     n = places.shape[0]
-    anchors = rng.choice(n, size=min(ANCHORS, n), replace=False)
+    anchors = rng.choice(n, size=min(STATES_TO_MEASURE_FROM, n), replace=False)
     hops = shortest_path(links, unweighted=True, indices=anchors)
     weights = 1.0 / np.maximum(hops, 1.0) ** 2 * (hops > 0.0)
     places = (places - places.mean(axis=0)) / places.std() * hops.mean() / 2.0
     places = places + 1e-3 * rng.standard_normal(places.shape)
-    for _ in range(SWEEPS):
+    for _ in range(SWEEPS_OF_A_LAYOUT):
         apart = places[None, :, :] - places[anchors][:, None, :]
         length = np.maximum(np.linalg.norm(apart, axis=2), 1e-9)
         wish = places[anchors][:, None, :] + apart * (hops / length)[:, :, None]

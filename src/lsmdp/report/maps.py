@@ -20,11 +20,13 @@ from lsmdp.pictures import palette
 from lsmdp.report import words
 from lsmdp.report.frames import MOST_MOVES, Film
 
-NAMED = 50  # states of a network up to which their names are written beside them
-FEW = 200  # states up to which all are within the frame
-BULK = (1.0, 99.0)  # percent of the coordinates that the frame of many states holds
-NEAR = 1.25  # all states are within the frame if it grows by no more than this for them
-LONGEST_NAME = 18  # letters of a name on the map
+# Up to this many states of a network have their names beside them; more of them would cover each other.
+STATES_WITH_NAMES = 50
+STATES_IN_THE_FRAME = 200  # Up to this many states, the frame holds all of them.
+# Where there are many states, the frame holds the coordinates between these percentiles.
+PERCENTILES_IN_THE_FRAME = (1.0, 99.0)
+GROWTH_OF_THE_FRAME = 1.25  # All states are within the frame if it grows by no more than this factor for them.
+LETTERS_ON_THE_MAP = 18  # A name on the map has at most this many letters, so that it stays beside its state.
 
 
 def the_map(run: Run, film: Film, best: str) -> dict[str, Any]:
@@ -34,7 +36,9 @@ def the_map(run: Run, film: Film, best: str) -> dict[str, Any]:
         return _table_of_states(run)
     grid = lmdp.grid_shape is not None
     first = best if best in names else next(iter(names), None)
-    frame = [edge for axis in (1, 0) for edge in framed(places[:, axis], all_of_them=grid or lmdp.n <= FEW)]
+    frame = [
+        edge for axis in (1, 0) for edge in framed(places[:, axis], all_of_them=grid or lmdp.n <= STATES_IN_THE_FRAME)
+    ]
     return {
         "kind": "grid" if grid else "graph",
         "title": f"Watch {first}: where it goes, round by round" if names else "What each round costs, on the map",
@@ -45,7 +49,9 @@ def the_map(run: Run, film: Film, best: str) -> dict[str, Any]:
         "x": _figures(places[:, 1]),
         "y": _figures(places[:, 0]),
         "frame": frame,
-        "names": [_short(place_name(lmdp, x)) for x in range(lmdp.n)] if not grid and lmdp.n <= NAMED else None,
+        "names": [_short(place_name(lmdp, x)) for x in range(lmdp.n)]
+        if not grid and lmdp.n <= STATES_WITH_NAMES
+        else None,
         **({} if grid else _moves(lmdp)),
         "ramp": [f"rgb({r},{g},{b})" for r, g, b in palette()[::4]],
         "frames": film.shots,
@@ -55,8 +61,8 @@ def the_map(run: Run, film: Film, best: str) -> dict[str, Any]:
 def framed(along: Floats, *, all_of_them: bool) -> list[float]:
     """Where the frame begins and ends along one axis."""
     low, high = float(along.min()), float(along.max())
-    first, last = (float(edge) for edge in np.percentile(along, BULK))
-    if all_of_them or high - low <= NEAR * (last - first):
+    first, last = (float(edge) for edge in np.percentile(along, PERCENTILES_IN_THE_FRAME))
+    if all_of_them or high - low <= GROWTH_OF_THE_FRAME * (last - first):
         return [low, high]
     return [first, last]
 
@@ -119,7 +125,7 @@ def _busiest(run: Run) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    return name if len(name) <= LETTERS_ON_THE_MAP else f"{name[: LETTERS_ON_THE_MAP - 1]}…"
 
 
 def _table_of_states(run: Run) -> dict[str, Any]:

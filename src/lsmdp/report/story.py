@@ -29,14 +29,15 @@ from lsmdp.theory import STATEMENTS, Certificate, Certificates, certify
 from lsmdp.theory.beyond import sharp_terms
 from lsmdp.theory.regrets import excess_bound, printed_bound
 
-POINTS = 400  # of a curve
-CERTIFY = ("all", "sample", "none")  # which rounds the theory is evaluated on
+POINTS_OF_A_CURVE = 400  # A curve has about this many points, more than a page has pixels to tell them apart.
+CERTIFY = ("all", "sample", "none")  # The theory is evaluated on all rounds, on a sample of them, or on none.
 # A round of the theory takes some 10 microseconds for each state, and as long as this many states besides.
 STATES_OF_ONE_ROUND = 250
-# Rounds times states that a sample has: some three seconds, which the play of a game that is larger took itself.
-SAMPLE = 300_000
-FEWEST_ROUNDS = 10  # of a sample, however large the model
-READABLE = 1e4  # a bound is drawn if it is at most this many times the largest regret
+# A sample has this many rounds times states: some three seconds, which the play of a larger game took itself.
+WORK_OF_A_SAMPLE = 300_000
+FEWEST_ROUNDS = 10  # A sample has at least this many rounds, however large the model.
+# A bound is drawn if it is at most this many times the largest regret, and so can be read off beside it.
+READABLE = 1e4
 
 Watch = Callable[[str, int, int], None]  # what is being done, the round, and of how many
 
@@ -250,7 +251,7 @@ def looked_at(run: Run, which: str) -> int:
     """On how many rounds, from the first on, the theory is evaluated: of a small game a sample is all of them."""
     if which == "none" or not getattr(run.costs, "replayable", True):
         return 0
-    sample = max(FEWEST_ROUNDS, SAMPLE // (run.lmdp.n + STATES_OF_ONE_ROUND))
+    sample = max(FEWEST_ROUNDS, WORK_OF_A_SAMPLE // (run.lmdp.n + STATES_OF_ONE_ROUND))
     return run.rounds if which == "all" else min(run.rounds, sample)
 
 
@@ -319,8 +320,8 @@ def _provenance(folder: Folder) -> list[list[str]]:
 
 
 def _sampled(T: int) -> Any:
-    """About POINTS rounds, half of them spread evenly and half like powers, as indices."""
-    even, powers = np.linspace(1, T, POINTS), np.geomspace(1, T, POINTS)
+    """About POINTS_OF_A_CURVE rounds, half of them spread evenly and half like powers, as indices."""
+    even, powers = np.linspace(1, T, POINTS_OF_A_CURVE), np.geomspace(1, T, POINTS_OF_A_CURVE)
     return np.unique(np.concatenate([even, powers]).round().astype(np.int64)) - 1
 
 

@@ -33,8 +33,9 @@ from lsmdp.report.pages.words import (
 )
 from lsmdp.theory import Certificate, Certificates
 
-SAME = 1e-10  # losses that differ by less than this share of them are equal to ten digits
-SMALL = 0.01  # of the range of the costs: a gap that is a certificate
+# Losses that differ by less than this share of them are equal to ten digits, which is all that is shown.
+SHARE_OF_EQUAL_LOSSES = 1e-10
+SHARE_OF_A_SMALL_GAP = 0.01  # A gap of at most this share of the range of the costs is called a certificate.
 
 Learners = Sequence[Mapping[str, Any]]
 
@@ -53,7 +54,7 @@ def decimals(values: Sequence[float | None]) -> int:
 
 def spent(control: float, loss: float) -> float:
     """A control cost, 0 where it is rounding."""
-    return 0.0 if abs(control) <= SAME * abs(loss) else control
+    return 0.0 if abs(control) <= SHARE_OF_EQUAL_LOSSES * abs(loss) else control
 
 
 def nothing(value: float, rounds: int, loss: float) -> bool:
@@ -75,7 +76,7 @@ def least(learners: Learners) -> list[Mapping[str, Any]]:
     """Who paid the least: one, or several who tie."""
     blind = contest(learners)
     best = min(float(one["loss"]) for one in blind)
-    return [one for one in blind if abs(one["loss"] - best) <= SAME * max(abs(one["loss"]), abs(best))]
+    return [one for one in blind if abs(one["loss"] - best) <= SHARE_OF_EQUAL_LOSSES * max(abs(one["loss"]), abs(best))]
 
 
 def badge(one: Mapping[str, Any], learners: Learners) -> str:
@@ -203,7 +204,7 @@ def parts_title(learners: Learners) -> str:
     """How much of its loss the best learner spends on steering."""
     best = least(learners)[0]
     control, loss = best["control_cost"], best["loss"]
-    if control <= SAME * abs(loss):
+    if control <= SHARE_OF_EQUAL_LOSSES * abs(loss):
         return f"{best['title']} spends nothing on steering"
     if loss <= control:  # costs below zero: a share of the loss would mean nothing
         return f"{best['title']} spends {figure(control)} on steering"
@@ -229,13 +230,13 @@ def scale_of(costs: tuple[float, float]) -> float:
 
 def settled_cost(cost: float, costs: tuple[float, float]) -> float:
     """A cost, 0 where it is nothing beside the range of the costs."""
-    return 0.0 if abs(cost) <= SAME * scale_of(costs) else cost
+    return 0.0 if abs(cost) <= SHARE_OF_EQUAL_LOSSES * scale_of(costs) else cost
 
 
 def effort_title(gaps: Mapping[str, Floats], costs: tuple[float, float], pace: str) -> str:
     """Which learners are certified in every round, and how closely."""
     scale = scale_of(costs)
-    proved = {name: float(gap.max()) for name, gap in gaps.items() if gap.max() <= SMALL * scale}
+    proved = {name: float(gap.max()) for name, gap in gaps.items() if gap.max() <= SHARE_OF_A_SMALL_GAP * scale}
     if not proved:
         claims = any(np.isfinite(gap).any() for gap in gaps.values())
         return f"No learner here {'is certified in every round' if claims else 'claims a certificate'}; {pace}"
@@ -259,7 +260,7 @@ def effort_finding(gaps: Mapping[str, Floats], costs: tuple[float, float]) -> st
     return (
         "A gap is how much the policy played may cost above the optimum, for the mean cost it was chosen for. The "
         f"widest: {'; '.join(said)}. The costs {span}; a round is called certified if its gap is at most "
-        f"{figure(SMALL * scale_of(costs), 2)}, a hundredth of that."
+        f"{figure(SHARE_OF_A_SMALL_GAP * scale_of(costs), 2)}, a hundredth of that."
     )
 
 

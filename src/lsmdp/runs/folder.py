@@ -56,14 +56,18 @@ from lsmdp.runs.spec import Spec
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROW_GROUP = 2**16  # rows of rounds.parquet that are kept together, whatever the parts were
-BEGUN = "manifest.json"  # a folder that was being made holds no more, but for drafts
-PART = re.compile(r"part-(\d{6,})\.parquet")
-# Of the layout of a checkpoint. Those of version 1 have other names, and states of learners that are no longer read.
-VERSION, EARLIER = 2, 1
-ROUND = Form(dtype=np.int64, low=1, high=forms.BEYOND_COUNTS)
-HASH = Form(((32,),), np.uint8)
-_SEAT = re.compile(r"^seat(\d+\.)")  # how the arrays of a player begin in version 1
+# So many rows of rounds.parquet are kept together, whatever the parts were: about a megabyte for each of a few columns.
+ROW_GROUP = 2**16
+BEGUN = "manifest.json"  # A folder that was being made holds this file and no other, but for drafts.
+PART = re.compile(r"part-(\d{6,})\.parquet")  # The rounds between two checkpoints are in files with such names.
+# These are versions of the layout of a checkpoint; those of version 1 have other names, and states of learners that are
+# no longer read.
+CHECKPOINT_VERSION, EARLIER_CHECKPOINT = 2, 1
+# This is the form of the number of a round in a checkpoint.
+FORM_OF_A_ROUND = Form(dtype=np.int64, low=1, high=forms.BEYOND_COUNTS)
+FORM_OF_A_HASH = Form(((32,),), np.uint8)  # This is the form of a hash of the rounds in a checkpoint.
+_SEAT = re.compile(r"^seat(\d+\.)")  # The arrays of a player begin like this in version 1.
+# These are the errors that reading a file which is no checkpoint may end in.
 NOT_A_ZIP = (ValueError, KeyError, EOFError, OSError, RuntimeError, OverflowError, struct.error, BadZipFile)
 
 
@@ -194,17 +198,17 @@ class Folder:
             return None
         arrays = _read_arrays(path)
         checksum, version = arrays.pop("checksum", None), arrays.pop("version", None)
-        readable = (VERSION, EARLIER) if self.is_played else (VERSION,)
+        readable = (CHECKPOINT_VERSION, EARLIER_CHECKPOINT) if self.is_played else (CHECKPOINT_VERSION,)
         if version is None or version.shape or version not in readable:
             there = "an earlier one" if version is None else f"version {version}"
             raise SpecError(
-                f'"{path}" is of another format ({there}; this lsmdp reads version {VERSION}). Go on with the lsmdp '
-                "that wrote it, or start the run again in another folder with --out."
+                f'"{path}" is of another format ({there}; this lsmdp reads version {CHECKPOINT_VERSION}). Go on '
+                "with the lsmdp that wrote it, or start the run again in another folder with --out."
             )
         if checksum is None or forms.digest(arrays) != checksum.tobytes():
             raise damaged(path, "its checksum does not fit")
         try:
-            forms.require(arrays, {"t": ROUND, "hash": HASH})
+            forms.require(arrays, {"t": FORM_OF_A_ROUND, "hash": FORM_OF_A_HASH})
             forms.require(arrays, {"parts": _parts_form(arrays)})
         except SpecError as wrong:
             raise damaged(path, wrong) from None
@@ -215,7 +219,7 @@ class Folder:
         kept: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items() if name != "version"}
         checksum = np.frombuffer(forms.digest(kept), dtype=np.uint8)
         with atomic(self.path / "checkpoint.npz") as stream:
-            np.savez(stream, **kept, version=np.asarray(VERSION), checksum=checksum)
+            np.savez(stream, **kept, version=np.asarray(CHECKPOINT_VERSION), checksum=checksum)
 
     def rounds(self) -> pa.Table:
         """A row for each round and learner, up to the last saved round; null where something was not computed."""

@@ -27,9 +27,11 @@ from lsmdp.game import first_state
 from lsmdp.model import LMDP
 from lsmdp.runs.spec import Spec
 
+# The figures of a run may depend on the versions of these packages, so they are written down.
 PACKAGES = ("lsmdp", "numpy", "scipy", "numba")
-COMPARED = ("learners", "rounds", "start", "seed", "sample", "scale", "temperature")  # the hashes speak for the rest
-NO_ROUNDS = bytes(32)
+# These settings of two runs are compared one by one; the hashes speak for the rest.
+COMPARED = ("learners", "rounds", "start", "seed", "sample", "scale", "temperature")
+NO_ROUNDS = bytes(32)  # This is the hash of no rounds, with which the chain of hashes begins.
 
 
 def manifest(spec: Spec, lmdp: LMDP, costs: Costs) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from lsmdp.arrays import Floats
 from lsmdp.costs import Costs
 from lsmdp.errors import SpecError
 from lsmdp.game import Game, Round, Run
-from lsmdp.runs.folder import VERSION, Folder, damaged
+from lsmdp.runs.folder import CHECKPOINT_VERSION, Folder, damaged
 from lsmdp.runs.manifest import (
     NO_ROUNDS,
     differences,
@@ -41,14 +41,17 @@ from lsmdp.runs.spec import Spec
 from lsmdp.runs.summary import summarise
 from lsmdp.runs.turn import Turn
 
-EVERY = 2.0  # seconds between two checkpoints,
-PATIENCE = 10.0  # and at least this many times what the last one took
-SINGLE = 1000  # rounds that are played one by one, so that there is something to see at once
+SECONDS_BETWEEN_CHECKPOINTS = 2.0  # So many seconds are between two checkpoints, which is what a crash may cost.
+# There are also this many times the seconds of the last checkpoint in between, so that it takes a tenth at most.
+COST_OF_A_CHECKPOINT = 10.0
+ROUNDS_ONE_BY_ONE = 1000  # So many rounds are played one by one, so that there is something to see at once.
 
 Watch = Callable[[Game, int | None], None]  # shown the game and the number of rounds, where that is known
 
 
-def start(spec: Spec, path: str | PathLike[str], *, every: float = EVERY, watch: Watch | None = None) -> Run:
+def start(
+    spec: Spec, path: str | PathLike[str], *, every: float = SECONDS_BETWEEN_CHECKPOINTS, watch: Watch | None = None
+) -> Run:
     """Play a run from its first round to its end in a new folder; ``watch`` is called after each round or block."""
     folder = Folder(Path(path))
     folder.require_free()
@@ -64,7 +67,7 @@ def resume(
     path: str | PathLike[str],
     spec: Spec | None = None,
     *,
-    every: float = EVERY,
+    every: float = SECONDS_BETWEEN_CHECKPOINTS,
     watch: Watch | None = None,
     trust: bool = False,
 ) -> Run:
@@ -169,7 +172,7 @@ class _Keeper:
 
     folder: Folder
     game: Game
-    every: float = EVERY
+    every: float = SECONDS_BETWEEN_CHECKPOINTS
     parts: list[int] = field(default_factory=list)  # a checksum for each
     saved: int = 0  # rounds
     hashed: bytes = NO_ROUNDS
@@ -181,7 +184,7 @@ class _Keeper:
         try:
             if rounds is not None and saved["t"] > rounds:
                 raise SpecError(f"it is of round {saved['t']}, and the game has {rounds}")
-            self.game.restore(saved, costs=(0.0, 1.0), states=saved["version"] == VERSION)
+            self.game.restore(saved, costs=(0.0, 1.0), states=saved["version"] == CHECKPOINT_VERSION)
         except SpecError as broken:
             raise damaged(self.folder.path / "checkpoint.npz", broken) from None
         self.parts, self.hashed, self.saved = saved["parts"].tolist(), saved["hash"].tobytes(), self.game.t
@@ -205,7 +208,7 @@ class _Keeper:
         self.folder.write_checkpoint(self.game.to_arrays() | own)
         self.parts, self.saved, self.rows = parts, self.game.t, []
         ended = time.perf_counter()
-        self.due = ended + max(self.every, PATIENCE * (ended - began))
+        self.due = ended + max(self.every, COST_OF_A_CHECKPOINT * (ended - began))
 
 
 def _play(keeper: _Keeper, costs: Costs, watch: Watch | None) -> None:
@@ -227,7 +230,7 @@ def _blocks(game: Game, costs: Costs) -> Iterator[Floats]:
     """The rounds that are left: one by one, and several at a time once a game is under way."""
     t = game.t
     for block in costs.blocks_from(t + 1):
-        size = len(block) if t >= SINGLE else 1
+        size = len(block) if t >= ROUNDS_ONE_BY_ONE else 1
         yield from (block[first : first + size] for first in range(0, len(block), size))
         t += len(block)
 

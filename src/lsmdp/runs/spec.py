@@ -22,6 +22,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from lsmdp.costs import Costs, read_costs
 from lsmdp.costs.moves import Moves, in_unit
+from lsmdp.costs.names import STANDARD_INPUT
 from lsmdp.costs.names import find as find_family
 from lsmdp.errors import SpecError
 from lsmdp.inputs.files import UnreadableError
@@ -31,10 +32,10 @@ from lsmdp.model import LMDP
 from lsmdp.sources import MODELS, read_edge_costs, read_model
 from lsmdp.sources.names import find, is_own
 
-LEARNERS = ("ftl", "track", "passive")  # where none is named
-STANDARD_INPUT = "-"
-ENDINGS = "npz|npy|mtx|csv|tsv|txt|parquet|jsonl|map|graphml|gml|tntp"
-LONGEST_NAME = 100  # characters of a folder's name
+USUAL_LEARNERS = ("ftl", "track", "passive")  # These play where no learner is named.
+# These endings are left out of the name of a folder.
+SOURCE_ENDINGS = "npz|npy|mtx|csv|tsv|txt|parquet|jsonl|map|graphml|gml|tntp"
+CHARACTERS_OF_A_FOLDER = 100  # The name of a folder has at most this many characters; most systems allow 255 bytes.
 
 
 def _known(name: str) -> str:
@@ -50,7 +51,7 @@ class Spec(BaseModel):
     kernel: str
     costs: str
     learners: Annotated[tuple[Annotated[str, AfterValidator(_known)], ...], Field(strict=False, min_length=1)] = (
-        LEARNERS
+        USUAL_LEARNERS
     )
     rounds: Annotated[int, Field(ge=1)] | None = None
     start: str = "0"
@@ -156,9 +157,9 @@ class Spec(BaseModel):
 def default_folder(kernel: str, costs: str) -> Path:
     """Where a run goes if nothing else is said: runs/KERNEL-COSTS, in letters that every file system takes."""
     words = [Path(kernel).name, "stdin" if costs == STANDARD_INPUT else Path(costs).name]
-    bare = [re.sub(rf"\.({ENDINGS})$", "", word, flags=re.IGNORECASE) for word in words]
+    bare = [re.sub(rf"\.({SOURCE_ENDINGS})$", "", word, flags=re.IGNORECASE) for word in words]
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(bare)).strip("-.")
-    return Path("runs", safe[:LONGEST_NAME] or "run")
+    return Path("runs", safe[:CHARACTERS_OF_A_FOLDER] or "run")
 
 
 def _fault(error: Any) -> str:

@@ -22,6 +22,7 @@ from lsmdp.learners import CompleteLearner
 from lsmdp.regret import regret
 from lsmdp.runs.folder import Folder, damaged
 
+# These figures are in units of the costs, and so are scaled with them.
 IN_UNITS = ("loss", "state_cost", "control_cost", "ideal_loss", "idealised_regret", "regret")
 
 

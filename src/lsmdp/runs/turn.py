@@ -12,7 +12,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-USUAL = {signal.SIGINT: signal.default_int_handler}  # of all others: SIG_DFL
+# These signals have a handler of Python where nobody has set another; that of all others is SIG_DFL.
+USUAL = {signal.SIGINT: signal.default_int_handler}
 
 
 class Turn:

@@ -30,8 +30,8 @@ from math import inf, log, sqrt
 import numpy as np
 
 from lsmdp.arrays import Floats
-from lsmdp.solvers.factored import FEW_STATES, MOST_STATES_WRITTEN_OUT, Dense, Direct, lapack_work
-from lsmdp.solvers.krylov import BASIS, Krylov, product_work
+from lsmdp.solvers.factored import MOST_STATES_WRITTEN_OUT, STATES_FOR_LAPACK, Dense, Direct, lapack_work
+from lsmdp.solvers.krylov import VECTORS_OF_A_BASIS, Krylov, product_work
 from lsmdp.solvers.power import Power
 from lsmdp.solvers.problem import (
     Attempt,
@@ -49,7 +49,7 @@ _SPAN_OF_Z = 600.0  # Numbers e^{-v} stay far from the ends of floats while v sp
 _NEWTON_STEPS = 10  # A Newton solve from far away takes about as many steps.
 _NEWTON_STEPS_NEAR = 2  # A Newton solve from a gap below _NEAR takes about as many.
 _NEAR = 1e-2  # Below this gap, Newton's method is quadratic from the start.
-_INVERSE_STEPS = 4  # Inverse iteration takes about as many, from wherever.
+_USUAL_INVERSE_STEPS = 4  # Inverse iteration takes about this many steps, wherever it begins.
 _NEVER = 1e9  # A number of steps that nobody waits for.
 
 
@@ -62,7 +62,7 @@ class Auto:
     def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
         """The best attempt of the chain; its ``how`` names the methods that led there."""
         trail = _Trail(problem, tol, v)
-        if problem.n <= FEW_STATES:
+        if problem.n <= STATES_FOR_LAPACK:
             steps = trail.predict(trail.follow(_PowerByScipy(_FIRST_LOOK)).rate)
             if not trail.done and (steps <= _STEPS_OF_A_CALL or steps <= _bearable(problem)):
                 trail.follow(_PowerByScipy(int(_OPTIMISM * steps) + _FIRST_LOOK))
@@ -78,7 +78,7 @@ class Auto:
 
 def _bearable(problem: Problem) -> float:
     """Predicted power steps that, times _OPTIMISM, cost no more than LAPACK would."""
-    return _INVERSE_STEPS * lapack_work(problem) / _OPTIMISM / float(problem.P.nnz)
+    return _USUAL_INVERSE_STEPS * lapack_work(problem) / _OPTIMISM / float(problem.P.nnz)
 
 
 def _large(problem: Problem, trail: _Trail) -> None:
@@ -180,8 +180,8 @@ def _known(problem: Problem, trail: _Trail) -> list[tuple[float, Method]]:
     """Methods whose cost is known, with it, the cheapest first."""
     known: list[tuple[float, Method]] = []
     if problem.plan.entries is not None:
-        known.append((min(_rounds(trail), _INVERSE_STEPS) * problem.plan.work, Direct()))
-    if FEW_STATES < problem.n <= MOST_STATES_WRITTEN_OUT:
+        known.append((min(_rounds(trail), _USUAL_INVERSE_STEPS) * problem.plan.work, Direct()))
+    if STATES_FOR_LAPACK < problem.n <= MOST_STATES_WRITTEN_OUT:
         known.append((_rounds(trail) * lapack_work(problem), Dense()))
     return sorted(known, key=lambda cost: cost[0])
 
@@ -193,7 +193,7 @@ def _by_cost(problem: Problem, steps: float, power_steps: float, trail: _Trail) 
     known = _known(problem, trail)
     allowed = min((cost for cost, _ in known), default=inf)
     # a Krylov space of dimension k does the work of k^2 power steps on a diffusive chain
-    products = rounds * max(BASIS, 4 * sqrt(steps))
+    products = rounds * max(VECTORS_OF_A_BASIS, 4 * sqrt(steps))
     product = product_work(problem)
     guessed: list[tuple[float, Method]] = [
         (

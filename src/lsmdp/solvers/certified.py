@@ -23,12 +23,17 @@ from lsmdp.solvers.ends import solve_end
 from lsmdp.solvers.problem import Method, Problem
 from lsmdp.values import Cycle, Schedule, Values
 
-USEFUL = 10.0  # a start is, if its gap is at most this many times that of v = 0 (and the unit of the control cost)
-MODEST = 100.0  # a start that spans no more than this, in units of the temperature, does no harm whatever it is
+# A start is of use if its gap is at most this many times that of v = 0, which is about the span of c and the unit of
+# the control cost.
+_USEFUL_GAP = 10.0
+# A start that spans no more than this, in units of the temperature, does no harm whatever it is.
+_HARMLESS_SPAN = 100.0
 
 
-AVERAGE = Average()
-WIDTH, SHARE = 1e-10, 1e-9  # the default of tol: a width for average costs, a share of the largest value otherwise
+_AVERAGE = Average()  # The long-run average is what is solved for where no end is given.
+# Where nobody gives tol, bounds on averages may be this width apart, and others this share of the largest value, for
+# which rounding leaves room.
+_USUAL_WIDTH, _USUAL_SHARE = 1e-10, 1e-9
 
 
 @overload
@@ -59,7 +64,7 @@ def solve(
 def solve(
     lmdp: LMDP,
     c: Any,
-    end: Average | Goal | Discounted | Horizon | Periodic = AVERAGE,
+    end: Average | Goal | Discounted | Horizon | Periodic = _AVERAGE,
     *,
     tol: float | None = None,
     solver: Method | None = None,
@@ -80,10 +85,10 @@ def solve(
     if not isinstance(end, Average):
         if solver is not None:
             raise SpecError("solver= is for the long-run average. Leave it out: other ends choose their own method.")
-        share = WIDTH if isinstance(end, Periodic) else SHARE
+        share = _USUAL_WIDTH if isinstance(end, Periodic) else _USUAL_SHARE
         wanted = _as_tol(share if tol is None else tol)
         return solve_end(lmdp, c, end, wanted, start, _to_width, throw=throw)
-    return _average(lmdp, c, _as_tol(WIDTH if tol is None else tol), solver, start, throw)
+    return _average(lmdp, c, _as_tol(_USUAL_WIDTH if tol is None else tol), solver, start, throw)
 
 
 def _to_width(lmdp: LMDP, c: Floats, width: float) -> Solution:
@@ -137,10 +142,10 @@ def _start(start: Solution | Any, problem: Problem) -> Floats:
         raise SpecError(f"start has {v.size} values, but the model has {problem.n} states.")
     with np.errstate(over="ignore", invalid="ignore"):
         warm = np.asarray((v - v.min()) / problem.lmdp.temperature)
-    if warm.max() <= MODEST:
+    if warm.max() <= _HARMLESS_SPAN:
         return warm
     _, lo, hi = problem.residual(warm)
-    return warm if hi - lo <= USEFUL * (1.0 + float(np.ptp(problem.c))) else cold
+    return warm if hi - lo <= _USEFUL_GAP * (1.0 + float(np.ptp(problem.c))) else cold
 
 
 def _status(gap: float, tol: float, rounding: float) -> str:

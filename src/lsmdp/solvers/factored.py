@@ -30,9 +30,10 @@ from lsmdp.solvers.inverse import Inverter, inverse_iteration
 from lsmdp.solvers.newton import Evaluator, newton
 from lsmdp.solvers.problem import Attempt, Problem
 
-FEW_STATES = 1_000  # Up to here LAPACK factors in at most 25 ms, and the loops of the others take 10 s to compile.
+# Up to here LAPACK factors in at most 25 ms, and the loops of the others take 10 s to compile.
+STATES_FOR_LAPACK = 1_000
 MOST_STATES_WRITTEN_OUT = 4_000  # A square array of more states is no longer small: this one takes 128 MB.
-_INVERSE_STEPS = 20  # Inverse iteration takes two to four steps where it converges; this many are never needed.
+_MOST_INVERSE_STEPS = 20  # Inverse iteration takes two to four steps where it converges; this many are never needed.
 _FEWEST_REPEATS, _MOST_REPEATS = 4, 16  # Inverse iteration applies a factor at least and at most so many times.
 _SOLVES_SHARE = 1 / 6  # In between, as often as costs this share of the factor, by the count of products.
 _LAPACK_SPEED = 8.0  # LAPACK multiplies about this many times faster than a loop over sparse entries.
@@ -86,7 +87,7 @@ def _unchanged(problem: Problem, v: Floats) -> Attempt:
 
 
 def _run(problem: Problem, v: Floats, tol: float, systems: _Systems, max_steps: int, work: float) -> Attempt:
-    attempt = inverse_iteration(problem, v, tol, systems, min(_INVERSE_STEPS, max_steps))
+    attempt = inverse_iteration(problem, v, tol, systems, min(_MOST_INVERSE_STEPS, max_steps))
     taken = attempt.steps
     if attempt.gap > tol and taken < max_steps:
         attempt = newton(problem, attempt.v, tol, systems, max_steps - taken)

@@ -21,14 +21,16 @@ from lsmdp.arrays import CSR, Floats, like
 from lsmdp.solvers.newton import newton
 from lsmdp.solvers.problem import Attempt, Problem
 
-ACCURACY = 1e-9  # relative, in the Euclidean norm: what a slow mode contributes to the residual is small
-CYCLES = 8
-BASIS = 50  # vectors that GMRES keeps
+# GMRES stops at this residual, relative and in the Euclidean norm, in which a slow mode is small.
+KRYLOV_TOLERANCE = 1e-9
+# GMRES starts again at most this often; a system that takes longer is left to the next step of Newton's method.
+MOST_CYCLES = 8
+VECTORS_OF_A_BASIS = 50  # GMRES keeps this many vectors before it starts again, as long as they take little memory.
 
 
 def product_work(problem: Problem) -> float:
     """What a product costs, with its place in the basis, in products with an entry of P."""
-    return float(problem.P.nnz + BASIS * problem.n)
+    return float(problem.P.nnz + VECTORS_OF_A_BASIS * problem.n)
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,8 @@ class _Gmres:
     def _gmres(self, product: Callable[[Floats], Floats], b: Floats) -> Floats | None:
         from scipy.sparse.linalg import LinearOperator, gmres
 
-        restart = BASIS if b.size <= 200_000 else 12  # the basis is restart vectors of n numbers
-        cycles = min(CYCLES, self.left // restart)
+        restart = VECTORS_OF_A_BASIS if b.size <= 200_000 else 12  # the basis is restart vectors of n numbers
+        cycles = min(MOST_CYCLES, self.left // restart)
         if cycles <= 0:  # a cycle takes a product or two more than its basis
             return None
 
@@ -81,6 +83,6 @@ class _Gmres:
 
         operator = LinearOperator((b.size, b.size), matvec=counted, dtype=np.float64)
         _, exponent = np.frexp(np.abs(b).max())  # norms are roots of sums of squares, which end at 1e154; b may not
-        d, _ = gmres(operator, np.ldexp(b, -exponent), rtol=ACCURACY, restart=restart, maxiter=cycles)
+        d, _ = gmres(operator, np.ldexp(b, -exponent), rtol=KRYLOV_TOLERANCE, restart=restart, maxiter=cycles)
         with np.errstate(over="ignore"):  # infinite, which callers look for
             return np.asarray(np.ldexp(d, exponent))

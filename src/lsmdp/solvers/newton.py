@@ -6,7 +6,7 @@ and each has its cure.
 
 1. *Wells.* Where Q leaves a region once in 10^100 steps, d is of that size and all local information is lost. Cure: a
    time step. ((1 + eps) I - Q) d = r - const is one implicit Euler step of length 1/eps for dv/dt = Bv - v - lambda;
-   with eps = gap / REACH it satisfies span(d) <= REACH and is policy iteration for all but the deepest wells. As the
+   with eps = gap / R it satisfies span(d) <= R and is policy iteration for all but the deepest wells. As the
    gap closes, eps vanishes with it, and the convergence is superlinear again.
 
 2. *Overshoot.* B is concave, so that a long step leaves cliffs in v that later steps wear down only slowly. But the
@@ -29,12 +29,14 @@ from lsmdp._core.paths import lower_to_paths
 from lsmdp.arrays import EPS, Floats, like
 from lsmdp.solvers.problem import Attempt, Problem, exhausted
 
-REACH = 1e6  # longest step in v that keeps ten digits of what is local
-NEAR = 0.1  # below this gap, pure policy iteration is tried first
-CLOSE = 1e-6  # three steps that stay below this gap, but leave
-STALLED = 0.9  # this much of the best one
-HALTING = 0.5  # and this much of the one before, mean that rounding has the last word
-FAR = 1.0  # a step longer than this may overshoot
+LONGEST_STEP_IN_V = 1e6  # A step in v of at most this length keeps ten digits of what is local.
+GAP_OF_PURE_STEPS = 0.1  # Below this gap, pure policy iteration is tried first, since it then converges quadratically.
+GAP_NEAR_ROUNDING = 1e-6  # Below this gap, steps may be ended by rounding.
+_SHARE_OF_THE_BEST = 0.9  # A step has stalled if it leaves more than this share of the best gap so far.
+# A step has stalled if it also leaves more than this share of the gap before; three such steps end the method.
+_SHARE_OF_THE_LAST = 0.5
+# A step longer than this, in units of the temperature, may overshoot; v is then lowered to what paths allow.
+LONG_STEP = 1.0
 
 
 class Evaluator(Protocol):
@@ -52,7 +54,9 @@ def newton(problem: Problem, v: Floats, tol: float, evaluator: Evaluator, max_st
     r, lo, hi = problem.residual(v)
     best = Attempt(v, lo, hi, 0)
     lambda_low, stalled = lo, 0
-    reach = max(REACH, tol / EPS, float(np.ptp(problem.c)))  # what is local has no more digits than these leave
+    reach = max(
+        LONGEST_STEP_IN_V, tol / EPS, float(np.ptp(problem.c))
+    )  # what is local has no more digits than these leave
     for step in range(1, max_steps + 1):
         if best.gap <= tol or stalled == 3:
             break
@@ -62,13 +66,17 @@ def newton(problem: Problem, v: Floats, tol: float, evaluator: Evaluator, max_st
             break
         v = v + d
         v -= v.min()
-        if np.ptp(d) > FAR:
+        if np.ptp(d) > LONG_STEP:
             PT, log_P = problem.reversed_moves
             lengths = np.maximum(problem.c[PT.indices] - lambda_low - log_P, 0.0)
             v = lower_to_paths(like(PT, lengths), v)
         v, r, lo, hi = problem.smoothed(v)
         lambda_low = max(lambda_low, lo)
-        stalled = stalled + 1 if max(STALLED * best.gap, HALTING * before) < hi - lo < CLOSE else 0
+        stalled = (
+            stalled + 1
+            if max(_SHARE_OF_THE_BEST * best.gap, _SHARE_OF_THE_LAST * before) < hi - lo < GAP_NEAR_ROUNDING
+            else 0
+        )
         best = Attempt(v, lo, hi, step) if hi - lo < best.gap else Attempt(best.v, best.lo, best.hi, step)
         if exhausted(r, lo, hi, tol):
             break
@@ -77,7 +85,7 @@ def newton(problem: Problem, v: Floats, tol: float, evaluator: Evaluator, max_st
 
 def _direction(problem: Problem, v: Floats, r: Floats, gap: float, evaluator: Evaluator, reach: float) -> Floats | None:
     weights = sparse.policy_weights(problem.P, v)
-    if gap <= NEAR:
+    if gap <= GAP_OF_PURE_STEPS:
         d = evaluator.poisson(weights, r)
         if d is not None and np.isfinite(d).all() and np.ptp(d) <= reach:
             return d

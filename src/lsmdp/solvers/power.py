@@ -22,8 +22,8 @@ from lsmdp._core.power import power_walk
 from lsmdp.arrays import Floats, read_only
 from lsmdp.solvers.problem import Attempt, Problem, exhausted
 
-PLAIN_SPAN = 150.0  # up to this span of v and of c, z = e^{-v} itself is a safe representation (65 decades)
-BASES = 2000  # a walk that needs more of them than this is going nowhere
+PLAIN_SPAN = 150.0  # Up to this span of v and of c, z = e^{-v} itself is a safe representation, of 65 decades.
+MOST_BASES = 2000  # A walk that needs more bases than this is going nowhere.
 
 
 class Walk(NamedTuple):
@@ -48,7 +48,7 @@ class Power:
         best = Attempt(v, lo, hi, 0)
         walk = Walk(0, best.gap, 1.0, False)
         steps, target = 0, tol
-        for _ in range(BASES):
+        for _ in range(MOST_BASES):
             if best.gap <= tol or steps >= self.max_steps:
                 break
             v, walk = _walk(problem, v, target, self.max_steps - steps, walk.averaging)

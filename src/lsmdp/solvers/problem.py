@@ -23,7 +23,7 @@ from lsmdp._core.factor import Plan
 from lsmdp.arrays import CSR, Floats, read_only
 from lsmdp.model import LMDP
 
-_SMOOTHING = 2  # Bellman steps after a solve; a third was never worth its pass over P.
+_STEPS_AFTER_A_SOLVE = 2  # So many Bellman steps follow a solve; a third was never worth its pass over P.
 _SPAN_OF_PRODUCTS = 250.0  # Up to this span of v, products of two numbers e^{-v} are far from the ends of floats.
 
 
@@ -86,7 +86,7 @@ class Problem:
     def smoothed(self, v: Floats) -> tuple[Floats, Floats, float, float]:
         """v after Bellman steps v <- Bv, which never widen the gap and damp what a solve left, and its residual."""
         r, lo, hi = self.residual(v)
-        for _ in range(_SMOOTHING):
+        for _ in range(_STEPS_AFTER_A_SOLVE):
             v = v + r
             r, lo, hi = self.residual(v)
         return v, r, lo, hi

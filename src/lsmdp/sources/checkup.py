@@ -35,10 +35,11 @@ from lsmdp.model import DENSE_LIMIT, LMDP
 
 T = TypeVar("T", int, float)
 Command = Callable[..., str]
-WIDTH = 88
-WORK = 3e9  # nanoseconds, roughly, for the stationary law of a large chain
+COLUMNS_OF_A_LINE = 88  # Lines of a checkup have at most this many characters, which most terminals have.
+WORK_OF_A_CHECKUP = 3e9  # The stationary law of a large chain may take this many operations of about a nanosecond each.
+# An assumption that is true, false or not known is called like this.
 VERDICT = {True: "holds", False: "fails", None: "open"}
-REDUCIBLE = chain.Fact[Any](reason="P is not irreducible")
+REDUCIBLE = chain.Fact[Any](reason="P is not irreducible")  # This stands for every fact that only an irreducible P has.
 
 
 @dataclass(frozen=True)
@@ -233,7 +234,7 @@ def _law(P: CSR) -> tuple[bool, Floats | None, str]:
     if mu is not None:
         return True, mu, ""
     try:
-        return False, chain.stationary(P, irreducible=True, work=WORK), ""
+        return False, chain.stationary(P, irreducible=True, work=WORK_OF_A_CHECKUP), ""
     except ConvergenceError:
         return False, None, "no method reaches 1e-10 in a few seconds"
 
@@ -358,7 +359,7 @@ def _count(number: int, thing: str) -> str:
 
 
 def _item(sentence: str) -> list[str]:
-    return wrap(sentence, WIDTH, initial_indent="  - ", subsequent_indent="    ", break_long_words=False)
+    return wrap(sentence, COLUMNS_OF_A_LINE, initial_indent="  - ", subsequent_indent="    ", break_long_words=False)
 
 
 def _one_minus(gap: float) -> str:

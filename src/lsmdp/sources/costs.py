@@ -30,7 +30,7 @@ from lsmdp.arrays import (
     as_cost,
 )
 from lsmdp.costs.columns import (
-    INDEX,
+    INDEX_WITHOUT_A_NAME,
     by_header,
     filled,
     names_all,
@@ -57,8 +57,10 @@ from lsmdp.sources.tables import (
     read_parquet,
 )
 
+# The hill has its top here, in shares of the sides of the map: away from the middle, so that no symmetry hides a
+# mistake.
 HILL_TOP = (0.35, 0.65)
-HILL_WIDTH = 0.2
+HILL_WIDTH = 0.2  # The hill has this standard deviation, in shares of the sides, and so is nearly flat at the borders.
 
 
 class Numbers(NamedTuple):
@@ -119,9 +121,12 @@ def _below_header(content: Numbers, lmdp: LMDP, spec: str) -> Numbers:
         if not _is_header(content, lmdp, spec):
             return Numbers(values)
         values = values[1:]
-    index = [column for column, name in enumerate(header) if INDEX.fullmatch(name)]
+    index = [column for column, name in enumerate(header) if INDEX_WITHOUT_A_NAME.fullmatch(name)]
     if index and len(values) > 1:
-        values, header = np.delete(values, index, axis=1), [name for name in header if not INDEX.fullmatch(name)]
+        values, header = (
+            np.delete(values, index, axis=1),
+            [name for name in header if not INDEX_WITHOUT_A_NAME.fullmatch(name)],
+        )
     return Numbers(values, header)
 
 
@@ -185,7 +190,7 @@ def _labelled(table: Any, header: Sequence[str]) -> dict[str, float]:
 def _columns(header: Sequence[str]) -> list[str]:
     """The names of the columns in small letters; of two, one of them the index of a Series: state and cost."""
     names = [name.lower() for name in header]
-    index = [INDEX.fullmatch(name) is not None for name in names]
+    index = [INDEX_WITHOUT_A_NAME.fullmatch(name) is not None for name in names]
     return [("cost", "state")[is_index] for is_index in index] if len(names) == 2 and sum(index) == 1 else names
 
 
@@ -211,6 +216,7 @@ def _read_npy(path: Path) -> Content:
     return Numbers(load_npy(path))
 
 
+# One cost is read from files with these endings.
 COST_FORMATS: Mapping[str, Format] = {
     ".npy": Format(_read_npy, "Write it with numpy.save, as an array of numbers."),
     **dict.fromkeys(TEXTS, Format(_read_csv, "Write it as text in UTF-8, with one number per line.")),

@@ -29,7 +29,7 @@ from lsmdp.model import LMDP
 from lsmdp.sources.edge_lists import edges_as_listed, table_of
 from lsmdp.sources.graphs import edge_values
 from lsmdp.sources.headers import ends_of, said
-from lsmdp.sources.names import OWN
+from lsmdp.sources.names import COLUMN_OF_THE_MODEL
 from lsmdp.sources.networks import link_values
 from lsmdp.sources.reading import (
     Format,
@@ -39,6 +39,7 @@ from lsmdp.sources.reading import (
 )
 from lsmdp.sources.tables import TEXTS, names_of, numbers_of
 
+# A column with one of these names holds the costs of moves; the first of them that is there is taken.
 COST_WORDS = ("cost", "toll", "price", "length", "distance", "time", "duration", "free_flow_time", "weight")
 
 Listed = tuple[Sequence[str], Sequence[str], Floats]  # where each edge begins, where it ends, what it costs
@@ -46,9 +47,9 @@ Listed = tuple[Sequence[str], Sequence[str], Floats]  # where each edge begins, 
 
 def read(spec: str, lmdp: LMDP) -> CSR:
     """The costs of moves as a matrix; a move without one costs 0."""
-    if own := OWN.fullmatch(spec):
+    if own := COLUMN_OF_THE_MODEL.fullmatch(spec):
         return _own(spec, own[1].lower(), own[2], lmdp)
-    formats = {ending: Format(_read, ADVICE) for ending in (*TEXTS, ".parquet")}
+    formats = {ending: Format(_read, EDGE_COSTS_ADVICE) for ending in (*TEXTS, ".parquet")}
     nothing = SpecError(
         f'"{spec}" is no file. Edge costs end in {endings(formats)}, or name a column of the kernel: '
         "tntp:free_flow_time."
@@ -65,7 +66,7 @@ def read(spec: str, lmdp: LMDP) -> CSR:
         return sparse.csr_array((costs, (x, y)), shape=(lmdp.n, lmdp.n))
 
 
-ADVICE = "Write it as a table with the columns from, to and cost."
+EDGE_COSTS_ADVICE = "Write it as a table with the columns from, to and cost."
 
 
 def _own(spec: str, ending: str, column: str, lmdp: LMDP) -> CSR:

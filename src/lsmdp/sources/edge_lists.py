@@ -31,7 +31,7 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs.dialects import (
-    SAMPLE,
+    LINES_LOOKED_AT,
     dialect_of,
     rows_of,
 )
@@ -69,7 +69,7 @@ from lsmdp.sources.tables import (
 def read_text(path: Path, reading: Reading) -> Content:
     """The kernel in a .csv, .tsv or .txt file."""
     dialect = dialect_of(path)
-    rows = [[cell.strip() for cell in row] for _, row in islice(rows_of(path, dialect), SAMPLE)]
+    rows = [[cell.strip() for cell in row] for _, row in islice(rows_of(path, dialect), LINES_LOOKED_AT)]
     if not rows:
         raise SpecError("the file is empty. Give one line per edge, or one per state.")
     first, below = rows[0], rows[1:]

@@ -48,7 +48,9 @@ from lsmdp.sources.reading import (
 )
 from lsmdp.sources.tables import TEXTS
 
+# A map may be named with the number of neighbours behind a colon.
 MAP = re.compile(r"(.*\.map):(.*)", flags=re.IGNORECASE | re.DOTALL)
+# A network may be named with its first node that is no centroid behind a colon.
 NET = re.compile(r"(.*\.tntp):(.*)", flags=re.IGNORECASE | re.DOTALL)
 
 
@@ -202,12 +204,16 @@ def _read_tntp(path: Path, reading: Reading, first_through: int | None = None) -
     return Content(weights, labels, positions, True, origin, origin_n)
 
 
-_TEXT = Format(read_text, "Write it as text in UTF-8, with commas, semicolons, tabs or blanks between the cells.")
+# Files of text are read in this way, whatever their ending.
+_TEXT_FORMAT = Format(
+    read_text, "Write it as text in UTF-8, with commas, semicolons, tabs or blanks between the cells."
+)
+# A kernel is read from files with these endings.
 KERNEL_FORMATS: Mapping[str, Format] = {
     ".npz": Format(_read_npz, "Write it with lsmdp.write_model or scipy.sparse.save_npz."),
     ".npy": Format(_read_npy, "Write it with numpy.save, as an array of numbers."),
     ".mtx": Format(_read_mtx, "Write it with scipy.io.mmwrite."),
-    **dict.fromkeys(TEXTS, _TEXT),
+    **dict.fromkeys(TEXTS, _TEXT_FORMAT),
     ".parquet": Format(read_columns_of, "Write it with pyarrow.parquet.write_table."),
     ".map": Format(_read_map, "Write it as text: type octile, height, width, map, and the rows."),
     ".graphml": Format(_read_graph, "Write it with networkx.write_graphml."),

@@ -23,8 +23,10 @@ from lsmdp.sources.makers.edges import graph_weights
 from lsmdp.sources.makers.positions import node_positions
 
 Graph = tuple[CSR, list[str], Floats | None]
-KIND = {".graphml": "GraphML", ".gml": "GML"}
-WRITER = {".graphml": "networkx.write_graphml", ".gml": "networkx.write_gml"}
+# This is what the formats of graphs are called, by their endings.
+GRAPH_FORMATS = {".graphml": "GraphML", ".gml": "GML"}
+# Graphs are written with these functions, by their endings.
+GRAPH_WRITERS = {".graphml": "networkx.write_graphml", ".gml": "networkx.write_gml"}
 
 
 def read_graph(path: Path, weight: str | None = None) -> Graph:
@@ -75,7 +77,7 @@ def load_graph(path: Path) -> Any:
         import networkx
     except ImportError:
         raise SpecError(
-            f"reading {KIND[ending]} needs networkx. Install it with: pip install 'lsmdp[graph]'."
+            f"reading {GRAPH_FORMATS[ending]} needs networkx. Install it with: pip install 'lsmdp[graph]'."
         ) from None
     if ending == ".graphml":
         _require_plain(path)
@@ -91,7 +93,9 @@ def load_graph(path: Path) -> Any:
         raise
     except Exception as broken:  # networkx trusts its files: attributes of the wrong kind raise anything
         reason = str(broken).split("\n")[0].strip(" .") or type(broken).__name__
-        raise SpecError(f"it is no {KIND[ending]} graph ({reason}). Write it with {WRITER[ending]}.") from None
+        raise SpecError(
+            f"it is no {GRAPH_FORMATS[ending]} graph ({reason}). Write it with {GRAPH_WRITERS[ending]}."
+        ) from None
 
 
 def _labels(path: Path, graph: Any, ids: list[str]) -> list[str]:

@@ -2,8 +2,8 @@
 
 People call the two ends of an edge from and to, source and target, src and dst, origin and destination, u and v, and
 so on; in capitals, with words around them (``Start Station``, ``end_station``), in several languages. A pair is found
-where two names are the same but for one word, and those words belong together (``PAIRS``): so ``Start Station`` goes
-with ``End Station`` and not with ``End Date``. Where several pairs are found, the first that is no time and no
+where two names are the same but for one word, and those words belong together (``PAIRED_WORDS``): so ``Start Station``
+goes with ``End Station`` and not with ``End Date``. Where several pairs are found, the first that is no time and no
 coordinate is taken. Other columns go by lists of words.
 
 Everything found here is a guess, unless the column has the very name that the manual gives it. Who reads a table says
@@ -23,7 +23,8 @@ from lsmdp.labels import number_in
 
 Columns = str | Mapping[str, str | int] | None  # as a user gives them
 
-PAIRS: Mapping[str, tuple[str, ...]] = {  # a word for where a move begins, and those for where it ends
+# A word for where a move begins is followed by those for where it ends.
+PAIRED_WORDS: Mapping[str, tuple[str, ...]] = {
     "from": ("to",),
     "source": ("target", "destination", "dest", "sink", "cible"),
     "src": ("dst", "dest", "tgt", "trg", "target"),
@@ -54,23 +55,25 @@ PAIRS: Mapping[str, tuple[str, ...]] = {  # a word for where a move begins, and 
     "desde": ("hasta",),
     "van": ("naar",),
 }
-ENDS = ("from", "to")
-_WEIGHTS = (
+ENDS_OF_A_MOVE = ("from", "to")  # These are the roles of the columns that say where a move begins and ends.
+# A column with one of these names holds the weights of moves; the first of them that is there is taken.
+WEIGHTS = (
     "weight weights w count counts n num number freq frequency times trips transitions flow volume probability prob p "
     "chance share value capacity total gewicht anzahl poids peso"
 )
-WEIGHTS = tuple(_WEIGHTS.split())
+# A column of a log with one of these words in its name has that role; the first that fits is taken.
 WORDS = {
     "entity": "entity user person device vehicle bike session visitor customer case track trajectory object agent id",
     "time": "time timestamp datetime date ts when at t step seconds",
     "state": "state place location station stop node zone room page url activity event cell area region stage status",
 }
-_NUMBERED = "node vertex id end state place name user person station stop site city point page"
-NUMBERED = frozenset(_NUMBERED.split())
-_NO_PLACES = "date time datetime timestamp at lat latitude lon lng long longitude x y"
-NO_PLACES = frozenset(_NO_PLACES.split())
+# Beside one of these words, 1 and 2 or a and b tell the two ends of a move.
+NUMBERED = "node vertex id end state place name user person station stop site city point page"
+# A column with one of these words in its name holds no places.
+NO_PLACES = "date time datetime timestamp at lat latitude lon lng long longitude x y"
+# A column with one of these words in its name may hold times.
 TIMES = frozenset(("date", "time", "datetime", "timestamp", "at"))
-SHOWN = 12  # names of a header in a sentence
+NAMES_OF_A_HEADER = 12  # So many names of a header are quoted in a sentence.
 
 
 def words_of(name: str) -> list[str]:
@@ -132,21 +135,21 @@ def ends_of(header: Sequence[str], *, times: bool = False) -> tuple[int, int] | 
 
 
 def _is_place(words: Sequence[str]) -> bool:
-    return not NO_PLACES & set(words) and not any(word.startswith("time") for word in words)
+    return not {*NO_PLACES.split()} & set(words) and not any(word.startswith("time") for word in words)
 
 
 def _counterparts(words: list[str]) -> Iterator[list[str]]:
     for at, word in enumerate(words):
-        for end in PAIRS.get(word, ()):
+        for end in PAIRED_WORDS.get(word, ()):
             yield [*words[:at], end, *words[at + 1 :]]
-        if word in ("1", "a") and NUMBERED & set(words):
+        if word in ("1", "a") and {*NUMBERED.split()} & set(words):
             yield [*words[:at], {"1": "2", "a": "b"}[word], *words[at + 1 :]]
 
 
 def weight_of(header: Sequence[str], taken: Sequence[int]) -> int | None:
     """The column of weights, if a name says so."""
     named = [(place, "".join(words_of(name))) for place, name in enumerate(header) if place not in taken]
-    for word in WEIGHTS:
+    for word in WEIGHTS.split():
         for place, name in named:
             if name == word:
                 return place
@@ -182,5 +185,5 @@ def quoted(name: str) -> str:
 
 def shown(header: Sequence[str]) -> str:
     """The names of a header in a sentence."""
-    more = f" and {len(header) - SHOWN} more" if len(header) > SHOWN else ""
-    return ", ".join(map(quoted, header[:SHOWN])) + more
+    more = f" and {len(header) - NAMES_OF_A_HEADER} more" if len(header) > NAMES_OF_A_HEADER else ""
+    return ", ".join(map(quoted, header[:NAMES_OF_A_HEADER])) + more

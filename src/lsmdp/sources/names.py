@@ -46,6 +46,7 @@ class Name:
             ) from None
 
 
+# These are the models by the names that users give.
 MODELS: Mapping[str, Name] = {
     "grid": Name("grid:ROWSxCOLS", "grid:30x30", "grid", (whole, whole), 2, "a lazy walk on a rectangle"),
     "museum": Name("museum[:8]", "museum", "museum", (whole,), 0, "a lazy walk on a floor plan with walls"),
@@ -70,6 +71,7 @@ MODELS: Mapping[str, Name] = {
     ),
 }
 
+# These are the costs by the names that users give.
 COSTS: Mapping[str, Name] = {
     "hill": Name("hill", "hill", "hill", meaning="a smooth bump between 0 and 1"),
     "uniform": Name("uniform", "uniform", "uniform", meaning="1/2 everywhere"),
@@ -83,12 +85,13 @@ def find(spec: str, registry: Mapping[str, Name]) -> Name | None:
     return registry.get(spec.partition(":")[0])
 
 
-OWN = re.compile(r"(tntp|graphml|gml|csv|tsv|txt|parquet|map):(.+)", flags=re.IGNORECASE)
+# Costs of moves that are a column of the model's own file are named like this.
+COLUMN_OF_THE_MODEL = re.compile(r"(tntp|graphml|gml|csv|tsv|txt|parquet|map):(.+)", flags=re.IGNORECASE)
 
 
 def is_own(edge_costs: str) -> bool:
     """Whether costs of moves are a column of the very file that the model is read from: ``tntp:free_flow_time``."""
-    return OWN.fullmatch(edge_costs) is not None
+    return COLUMN_OF_THE_MODEL.fullmatch(edge_costs) is not None
 
 
 def usages(registry: Mapping[str, Name]) -> str:

@@ -22,6 +22,7 @@ from lsmdp.inputs.files import (
 from lsmdp.sources.headers import Columns
 
 Labels = Sequence[str] | None
+# These are the errors that libraries end in when they are given a damaged file.
 UNREADABLE = (ValueError, LookupError, EOFError, OverflowError, MemoryError, RecursionError, TypeError, csv.Error)
 
 

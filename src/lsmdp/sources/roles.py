@@ -19,7 +19,8 @@ from lsmdp.sources.headers import (
 )
 from lsmdp.sources.tables import names_of, numbers_of
 
-ROLES = ("from", "to", "weight")
+ROLES = ("from", "to", "weight")  # A list of moves has columns with these roles, of which the weight may be missing.
+# Columns of these types of Arrow hold numbers.
 NUMERIC = ("double", "float", "halffloat", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 
 Ends = tuple[Any, Any, Floats | None]  # where edges begin, where they end, and their weights

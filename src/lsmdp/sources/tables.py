@@ -25,7 +25,7 @@ from lsmdp.inputs.dialects import (
     tabbed,
 )
 
-TEXTS = (".csv", ".tsv", ".txt")
+TEXTS = (".csv", ".tsv", ".txt")  # Tables of text have these endings.
 
 
 def first_line(path: Path) -> list[str]:

@@ -41,8 +41,10 @@ from lsmdp.sweeps.summary import clairvoyant
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# These files of a sweep are made from its runs, and so can be made again.
 MADE = ("results.parquet", "summary.json", "report.html")
 T = TypeVar("T")
+# The table of results says with these columns which job a row is about.
 JOB_COLUMNS: Mapping[str, type] = {"run": str, "model": str, "costs": str, "rounds": int, "seed": int}
 
 

@@ -38,7 +38,7 @@ from lsmdp.runs import Spec
 from lsmdp.runs.manifest import manifest
 from lsmdp.solvers import solve
 
-ROUND_WORK = 10_000  # a round on a small model takes about as long as a pass over this many moves
+ROUND_WORK = 10_000  # A round on a small model takes about as long as a pass over this many moves.
 
 
 class Row(NamedTuple):

@@ -21,10 +21,10 @@ from lsmdp.report.pages.words import (
     listed,
     yardsticks,
 )
-from lsmdp.sweeps.growth import GENERIC, TOO_FEW
+from lsmdp.sweeps.growth import POWER_OF_ANY_ADVERSARY, TOO_FEW_ROUNDS
 
-SUBJECT = "ftl"  # what the headline is about, where it plays
-NO_GROWTH = {"bounded", "beats the leader", "no growth"}
+SUBJECT = "ftl"  # The headline is about this learner where it plays.
+NO_GROWTH = {"bounded", "beats the leader", "no growth"}  # Verdicts of these kinds say that regret does not grow.
 
 
 def page(summary: Mapping[str, Any]) -> str:
@@ -91,7 +91,7 @@ def kicker(summary: Mapping[str, Any]) -> str:
 def headline(games: Sequence[Mapping[str, Any]], subject: str) -> str:
     """In how many games the regret of the subject is seen to grow slower than the generic rate."""
     fits = [game["learners"][subject]["growth"] for game in games]
-    told = [fit for fit in fits if fit["verdict"] != TOO_FEW]
+    told = [fit for fit in fits if fit["verdict"] != TOO_FEW_ROUNDS]
     if not told:
         return f"Too few rounds to tell how the regret of {subject} grows"
     slow = f"The regret of {subject} grows slower than √T in {sum(map(_slow, told))}"
@@ -172,7 +172,7 @@ def _slow(fit: Mapping[str, Any]) -> bool:
     """Whether the whole band of p is below that of the generic rate, or nothing grows at all."""
     if _kind(fit["verdict"]) in NO_GROWTH:
         return True
-    return fit["best"] is not None and fit["p"]["band"] is not None and fit["p"]["band"][1] < GENERIC
+    return fit["best"] is not None and fit["p"]["band"] is not None and fit["p"]["band"][1] < POWER_OF_ANY_ADVERSARY
 
 
 def _ends(games: Sequence[Mapping[str, Any]], name: str) -> list[float]:
@@ -190,7 +190,7 @@ def _end(game: Mapping[str, Any], name: str) -> float | None:
 def _card(games: Sequence[Mapping[str, Any]], name: str, *, ranked: bool) -> dict[str, Any]:
     fits = [game["learners"][name]["growth"] for game in games]
     kinds = Counter(_kind(fit["verdict"]) for fit in fits)
-    told = any(fit["verdict"] != TOO_FEW for fit in fits)
+    told = any(fit["verdict"] != TOO_FEW_ROUNDS for fit in fits)
     return {
         "name": name,
         "least": sum(name in _least(game) for game in games) if ranked else None,

@@ -37,7 +37,9 @@ from lsmdp.sweeps.jobs import (
     work_of,
 )
 
+# A sweep has at most this many replicates, more than anybody waits for, so that a slip of a key is noticed.
 MOST_REPLICATES = 100_000
+# A sweep file is read word by word: nothing is converted, and no key is passed over.
 STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 T = TypeVar("T")
@@ -292,6 +294,7 @@ def _fields_of(field: Any) -> Iterable[str]:
     return ModelEntry.model_fields if field == "models" else CostEntry.model_fields
 
 
+# What is missing in a sweep file is answered with an example.
 _EXAMPLES = {
     "models": 'for example models = ["ring:12", "grid:6x6"]',
     "costs": 'for example costs = ["iid", "switching:50"]',

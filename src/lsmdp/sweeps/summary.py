@@ -24,8 +24,8 @@ from lsmdp.sweeps.growth import growth
 from lsmdp.sweeps.jobs import Job, Row
 from lsmdp.sweeps.spec import Sweep
 
-LEVELS = {"low": 0.1, "median": 0.5, "high": 0.9}
-BANDED = ("regret", "idealised_regret", "loss")
+LEVELS = {"low": 0.1, "median": 0.5, "high": 0.9}  # The bands of a summary are these quantiles over the seeds.
+BANDED = ("regret", "idealised_regret", "loss")  # These figures have bands.
 
 
 def summarise(

@@ -37,9 +37,10 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from lsmdp.errors import SpecError
 
+# These variables tell libraries to use one thread, since the jobs share the processors already.
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 GAVE_UP = "the worker process died twice, the second time with nothing beside it. Is there memory enough for this run?"
-CONNECT_SECONDS = 10
+CONNECT_SECONDS = 10  # A cluster may take this many seconds to answer before it is taken to be absent.
 
 J = TypeVar("J")
 R = TypeVar("R")

@@ -39,7 +39,7 @@ from lsmdp.theory.regrets import (
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import PlayerTrace, Trace
 
-UNKNOWN = "L is not known for this model"
+L_IS_NOT_KNOWN = "L is not known for this model"
 
 
 @statement("new:log", "", "new", "R' <= (C^2 L^3 + C^2 L^2/2 + 2 C L) (1 + log T) + 2 C L with L = 1/(1 - alpha)")
@@ -61,7 +61,7 @@ def k_step_theorem(game: Trace, *, reading: Reading) -> Certificate:
     """The regret of follow the leader is O(log T) on sparse graphs too."""
     found = game.constants
     if not math.isfinite(found.L):
-        return left_out("new:ksteps", reading, found.left_out.get("L", UNKNOWN))
+        return left_out("new:ksteps", reading, found.left_out.get("L", L_IS_NOT_KNOWN))
     right, more = bounded(game, found, lambda found: excess_bound(found, game.lg))
     left, off = excess_of(game, game.ftl)[-1], total_error(game) + more
     place = f"k = {found.k}"
@@ -152,7 +152,7 @@ def approximate_leader(game: Trace, player: PlayerTrace, *, reading: Reading) ->
     """Theorem 1, with L of the policies that the game has met."""
     found = game.met(player)
     if not math.isfinite(found.L):
-        return left_out("new:approximate", reading, found.left_out.get("L", UNKNOWN), about=player.name)
+        return left_out("new:approximate", reading, found.left_out.get("L", L_IS_NOT_KNOWN), about=player.name)
     errors = float(player.rows.error.sum())
     right, more = bounded(game, found, lambda found: _approximate_bound(found, game.lg, errors))
     return _at_the_end("new:approximate", game, player, right, more, reading)
@@ -175,7 +175,7 @@ def error_by_gap(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certi
     """The distance to the leader by the certificate of the solve."""
     found = game.met(player)
     if not math.isfinite(found.L):
-        return left_out("new:approximate/2", reading, found.left_out.get("L", UNKNOWN), about=player.name)
+        return left_out("new:approximate/2", reading, found.left_out.get("L", L_IS_NOT_KNOWN), about=player.name)
     left, right, rounds = player.rows.error, found.L * player.rows.gap, game.rounds
     off = found.L * game.leader.gap[:-1] + game.noise * (1.0 + game.leader.span_v[:-1])
     trivial = player.rows.span_v + game.leader.span_v[:-1]
@@ -198,7 +198,7 @@ def tracking(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certifica
         raise SpecError(f"new:tracking is about TrackTheLeader, not {player.name}.")
     found = game.met(player)
     if not math.isfinite(found.L):
-        return left_out("new:tracking", reading, found.left_out.get("L", UNKNOWN), about=player.name)
+        return left_out("new:tracking", reading, found.left_out.get("L", L_IS_NOT_KNOWN), about=player.name)
     N = player.tracking.steps
     right, more = bounded(game, found, lambda found: _tracking_bound(found, game.lg, N))
     return _at_the_end("new:tracking", game, player, right, more, reading)

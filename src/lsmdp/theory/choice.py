@@ -43,10 +43,12 @@ from lsmdp.theory.certificate import Certificate, Reading, at_most
 from lsmdp.theory.dense import respond
 from lsmdp.theory.rivals import log_entries
 from lsmdp.theory.statement import statement
-from lsmdp.theory.trace import GAP
+from lsmdp.theory.trace import GAP_OF_A_TRACED_LEADER
 
-NODES = 64  # Gauss-Legendre: exact for polynomials of degree 127, so for the posteriors of about 100 costs
-SHARE = 1.0 / 128.0  # of delta p_0 e^-S e^2 in kappa
+# With this many nodes, Gauss-Legendre is exact for polynomials of degree 127, so for the posteriors of about 100 costs.
+QUADRATURE_NODES = 64
+# The choice of kappa has this factor beside delta p_0 e^-S e^2, as its derivation above has.
+FACTOR_OF_KAPPA = 1.0 / 128.0
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def choice_of(lmdp: LMDP) -> Choice:
     met = np.eye(lmdp.n)[x0]  # the chance to meet x_0 within so many steps
     best = (0.0, 1, 0.0)
     for k in range(1, lmdp.n + 1):
-        kappa = math.exp(-(k - 1) * S) * float(met.min()) * p0 * math.exp(-S) * epsilon**2 * SHARE
+        kappa = math.exp(-(k - 1) * S) * float(met.min()) * p0 * math.exp(-S) * epsilon**2 * FACTOR_OF_KAPPA
         best = max(best, (kappa / (k + 1.0), k, kappa))
         met = np.maximum(P @ met, np.eye(lmdp.n)[x0])
     return Choice(x0, (y1, y2), best[1], epsilon, g, best[2], S, L0)
@@ -113,14 +115,14 @@ def lower_choice(lmdp: LMDP, windows: int = 20, *, reading: Reading) -> Certific
     """After each window of k rounds: c_P log(T/k), and the least that any learner loses to Q_theta on average."""
     unit = LMDP(lmdp.P)
     found = choice_of(unit)
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(QUADRATURE_NODES)
     theta = (nodes + 1.0) / 2.0
     logs = np.array([_log_policy(unit, found, float(one)) for one in theta])
     least = [_window(unit, found.k, i * found.k - 1, theta, weights, logs) for i in range(1, windows + 1)]
     rounds = found.k * np.arange(1, windows + 1)
     left, right = found.slope * np.log(rounds / found.k), np.cumsum(least)
     # log W is off by rounding and by what the gaps do to v; a window has k moves
-    off = 8.0 * EPS * (unit.n + found.k * (1.0 + found.S)) + 4.0 * found.k * found.sensitivity * GAP
+    off = 8.0 * EPS * (unit.n + found.k * (1.0 + found.S)) + 4.0 * found.k * found.sensitivity * GAP_OF_A_TRACED_LEADER
     tolerance = off * np.arange(1, windows + 1)
     return at_most("new:lower_choice", reading, left, right, tolerance=tolerance, rounds=rounds)
 
@@ -140,4 +142,6 @@ def _window(lmdp: LMDP, k: int, m: int, theta: Floats, weights: Floats, logs: Fl
 
 def _log_policy(lmdp: LMDP, found: Choice, theta: float) -> Floats:
     """log Q_theta at the places of P's entries."""
-    return log_entries(lmdp.P, solve(lmdp, theta * found.epsilon * found.direction, tol=GAP, throw=False).v)
+    return log_entries(
+        lmdp.P, solve(lmdp, theta * found.epsilon * found.direction, tol=GAP_OF_A_TRACED_LEADER, throw=False).v
+    )

@@ -39,7 +39,7 @@ import math
 import numpy as np
 
 from lsmdp.arrays import Floats, running_sum
-from lsmdp.theory.beyond import UNKNOWN, after_each_round, posteriori_terms
+from lsmdp.theory.beyond import L_IS_NOT_KNOWN, after_each_round, posteriori_terms
 from lsmdp.theory.certificate import (
     Certificate,
     Reading,
@@ -74,7 +74,7 @@ def square_theorem(game: Trace, *, reading: Reading) -> Certificate:
     """The regret of follow the leader, with the square of L; L as in new:ksteps."""
     found = game.constants
     if not math.isfinite(found.L):
-        return left_out("new:L2", reading, found.left_out.get("L", UNKNOWN))
+        return left_out("new:L2", reading, found.left_out.get("L", L_IS_NOT_KNOWN))
     right, more = bounded(game, found, lambda found: curved_bound(found, game.lg))
     left, off = game.ftl.loss - game.T * game.leader.average_cost[-1], total_error(game) + more
     place = f"k = {found.k}"
@@ -86,7 +86,7 @@ def step_of_law(game: Trace, *, reading: Reading) -> Certificate:
     """The change of the leader's stationary law in each round."""
     found, t = game.constants, game.rounds
     if not math.isfinite(found.L):
-        return left_out("new:L2/2", reading, found.left_out.get("L", UNKNOWN))
+        return left_out("new:L2/2", reading, found.left_out.get("L", L_IS_NOT_KNOWN))
     right = times(2.0 * found.cost_range * half(found.L), 1.0 / t)
     off = times(half(found.L), game.gaps) + game.noise
     return at_most("new:L2/2", reading, game.steps.change_mu, right, tolerance=off, trivial=2.0, rounds=t)
@@ -97,7 +97,7 @@ def square_idealised(game: Trace, *, reading: Reading) -> Certificate:
     """The idealised regret of follow the leader."""
     found = game.constants
     if not math.isfinite(found.L):
-        return left_out("new:L2/3", reading, found.left_out.get("L", UNKNOWN))
+        return left_out("new:L2/3", reading, found.left_out.get("L", L_IS_NOT_KNOWN))
     left = game.steps.ideal.sum() - game.T * game.leader.average_cost[-1]
     right, more = bounded(game, found, lambda found: found.cost_range**2 * half(found.L) * game.lg)
     off = total_error(game) + more

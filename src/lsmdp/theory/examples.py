@@ -45,9 +45,10 @@ from lsmdp.theory.certificate import (
     equal,
 )
 from lsmdp.theory.statement import statement
-from lsmdp.theory.trace import GAP
+from lsmdp.theory.trace import GAP_OF_A_TRACED_LEADER
 
-SLOPE = math.e / (12.0 * (1.0 + math.e) ** 2)  # the least curvature of lambda, times E theta(1 - theta) / 2
+SLOPE = math.e / (12.0 * (1.0 + math.e) ** 2)  # This is the least curvature of lambda, times E theta(1 - theta) / 2.
+# The lower bound is shown for this many rounds where nobody says how many: enough to see the logarithm.
 SOME_ROUNDS = 1_000
 
 
@@ -135,13 +136,13 @@ def _leader_costs(T: int) -> Floats:
 def virtual_rounds(lmdp: LMDP, costs: Iterable[Floats], kappa: float, *, reading: Reading) -> Certificate:
     """Both sides after every round, in units of the temperature."""
     unit, c_sum = LMDP(lmdp.P), np.zeros(lmdp.n)
-    now = solve(unit, c_sum, tol=GAP)
+    now = solve(unit, c_sum, tol=GAP_OF_A_TRACED_LEADER)
     ideal, ours, left, right, gaps = 0.0, 0.0, [], [], []
     shifts, spans = 0.0, 1.0
     for t, cost in enumerate(in_rounds(costs, lmdp.names), 1):
         c_t = as_cost(cost, lmdp.n) / lmdp.temperature
         c_sum = c_sum + c_t
-        after = solve(unit, c_sum / (t + kappa), tol=GAP, start=now, throw=False)
+        after = solve(unit, c_sum / (t + kappa), tol=GAP_OF_A_TRACED_LEADER, start=now, throw=False)
         mu, kl = now.stationary, now.policy.kl()
         apart, _ = divergence(unit.P, flow(unit.P, now.v), flow(unit.P, after.v))
         ideal += float(mu @ (c_t + kl))

@@ -19,8 +19,10 @@ parts of a lemma or steps of its proof. C is the range of the costs in units of 
 Dobrushin coefficient with its 1/2, S a bound on span(v), B = -log of the least likely move, L and tau as in
 `lsmdp.theory.constants`, and m(Q) = sum_t 1/2 |p_t - mu_Q|_1 the mixing sum of a fixed policy.
 """
-PAPER = ("label", "as printed", "verdict", "what holds", "function", "test")
-NEW = ("label", "statement", "function", "test")
+# The table of what the paper prints has these columns.
+COLUMNS_OF_PRINTED_STATEMENTS = ("label", "as printed", "verdict", "what holds", "function", "test")
+# The table of what the paper does not print has these columns.
+COLUMNS_OF_NEW_STATEMENTS = ("label", "statement", "function", "test")
 
 
 def page() -> str:
@@ -32,10 +34,13 @@ def page() -> str:
             TOP,
             section(),
             "## What the paper has",
-            *_table(PAPER, [_row(one, (_maths(one.printed), _verdict(one), _maths(one.holds))) for one in printed]),
+            *_table(
+                COLUMNS_OF_PRINTED_STATEMENTS,
+                [_row(one, (_maths(one.printed), _verdict(one), _maths(one.holds))) for one in printed],
+            ),
             "",
             "## What it does not have",
-            *_table(NEW, [_row(one, (_maths(one.holds),)) for one in new]),
+            *_table(COLUMNS_OF_NEW_STATEMENTS, [_row(one, (_maths(one.holds),)) for one in new]),
             "",
         ]
     )

@@ -34,8 +34,9 @@ from lsmdp.policy import Policy
 from lsmdp.regret.bracket import bracket
 from lsmdp.regret.comparators import control_cost, policy_entries
 
-SEARCH_NUMBERS = 2**24  # rounds times states up to which a better policy is looked for
-SEARCH_WORK = 2e9  # operations of about a nanosecond that it may take
+# A better policy is looked for where there are at most this many rounds times states, which are held in memory.
+SEARCH_NUMBERS = 2**24
+SEARCH_WORK = 2e9  # The search may take this many operations of about a nanosecond each, two seconds.
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,7 @@ class Slip:
 
 SENTENCE = "all feasible control policies retain the structural properties of the passive dynamics"
 
+# These are the slips of the paper, in the order in which they are told.
 SLIPS = (
     Slip(
         "the H of `ass:irred`, for which P^n \\> 0 for all n \\>= H, is taken for a hitting time",
@@ -64,7 +65,8 @@ SLIPS = (
     ),
 )
 
-# Both sides, in the game of ten rounds: left as it is, right as printed. tests/paper/test_slips.py computes them.
+# These are both sides in the game of ten rounds, left as it is and right as printed; tests/paper/test_slips.py computes
+# them.
 TEN_ROUNDS = {
     "lem:vbound, t = 8": (1.8929, 1.0),
     "lem:c_to_v/2": (2.0, 1.4427),
@@ -76,13 +78,15 @@ TEN_ROUNDS = {
     "lem:trueloss/2, t = 9": (0.1250, 0.1111),
     "epsilon_t <= tau/t, t = 10": (0.1540, 0.1443),
 }
-ALL_ALPHA = {  # lem:c_to_v and the step of lem:price with alpha and e as above: the ratio of the left side to the right
+# For alpha and e, these are the ratios of the left side to the right, of lem:c_to_v and of the step of lem:price.
+ALL_ALPHA = {
     (0.8, 1e-2): (1.114, 1.069),
     (0.95, 1e-3): (1.026, 1.006),
     (0.98, 1e-4): (1.010, 1.005),
 }
-OTHER_READING = (0.0939, 0.0793)  # lem:c_to_v with the bound of lem:mixing for alpha
+OTHER_READING = (0.0939, 0.0793)  # These are both sides of lem:c_to_v with the bound of lem:mixing for alpha.
 
+# These statements are true as they are printed.
 AS_PRINTED = ("lem:btl", "lem:v_to_Q", "lem:price", "lem:ideal", "eq:pmudiff", "lem:trueloss")
 
 

@@ -52,6 +52,7 @@ class Statement:
         return [self.check(*arguments, reading=reading) for reading in self.readings]
 
 
+# Every statement of the theory is in this table under its label, once its module is imported.
 STATEMENTS: dict[str, Statement] = {}
 
 

@@ -66,10 +66,12 @@ from lsmdp.theory.rows import (
     StepRows,
 )
 
-GAP = 1e-12  # of every leader; what rounding leaves of it is what the certificates allow for
-ALL_ROUNDS = 40  # states up to which dense quantities are computed in every round
-MARKED_ROUNDS = 1_000  # states up to which they are computed in marked rounds
-PAIR_ROUNDS = 400  # states up to which all pairs are compared with their hitting times in every round
+# Every leader is solved to this gap; what rounding leaves of it is what the certificates allow for.
+GAP_OF_A_TRACED_LEADER = 1e-12
+ALL_ROUNDS = 40  # Up to this many states, dense quantities are computed in every round.
+# Up to this many states, dense quantities are computed in marked rounds; matrices are then at most 8 MB.
+MARKED_ROUNDS = 1_000
+PAIR_ROUNDS = 400  # Up to this many states, all pairs are compared with their hitting times in every round.
 
 
 Leader = Callable[[LMDP, Floats, "Claim | None"], Claim]
@@ -81,10 +83,10 @@ def certified(lmdp: LMDP, c_bar: Floats, last: Claim | None) -> Claim:
     """The leader for c_bar, from the last one on; to a wider gap where rounding leaves no other."""
     try:
         start = Lead.passive(lmdp) if last is None or last.lead is None else last.lead
-        new = lead(lmdp, c_bar[np.newaxis], np.array([GAP]), start).last
-        return Claim(new.v, new.lo, new.hi, Policy(lmdp, new.v), new)
+        new = lead(lmdp, c_bar[np.newaxis], np.array([GAP_OF_A_TRACED_LEADER]), start).last
+        return Claim(new.v, new.lo, new.hi, new.policy(lmdp), new)
     except ConvergenceError:
-        found = solve(lmdp, c_bar, tol=GAP, start=None if last is None else last.v, throw=False)
+        found = solve(lmdp, c_bar, tol=GAP_OF_A_TRACED_LEADER, start=None if last is None else last.v, throw=False)
         return Claim(found.v, *found.bounds, found.policy)
 
 

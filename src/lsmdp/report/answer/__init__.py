@@ -28,7 +28,7 @@ from lsmdp.model import LMDP
 from lsmdp.pictures import palette
 from lsmdp.policy import Policy
 from lsmdp.report.answer import sums
-from lsmdp.report.layout import LARGEST, layout
+from lsmdp.report.layout import STATES_LAID_OUT, layout
 from lsmdp.report.pages import assemble
 from lsmdp.report.pages.words import counted, figure, listed, percent
 from lsmdp.solution import Solution
@@ -36,12 +36,14 @@ from lsmdp.values import Values
 
 __all__ = ["Facts", "answer_page", "story", "write_answer_page"]
 
-MAP_STATES = 50_000  # states that are drawn: a page of some 5 MB
-TABLE_ROWS = 100  # states in the table, those that steering changed most
-NAMED_STATES = 50  # up to so many states have their names on the map
-BULK = 0.01  # of the coordinates may lie outside of the frame at each side, where there are many states
-FEW_STATES = 200  # up to which the frame holds all of them
-PALE = 0.02  # an arrow is drawn where steering adds at least this much of a step, or of a chance
+MAP_STATES = 50_000  # At most this many states are drawn, which makes a page of some 5 MB.
+TABLE_ROWS = 100  # The table has this many states, those that steering changed most: as many as somebody reads.
+NAMED_STATES = 50  # Up to this many states have their names on the map; more of them would cover each other.
+# Where there are many states, this share of the coordinates may lie outside of the frame at each side.
+SHARE_OUTSIDE = 0.01
+STATES_IN_THE_FRAME = 200  # Up to this many states, the frame holds all of them.
+# An arrow is drawn where steering adds at least this much of a step or of a chance; less is not seen.
+FAINTEST_ARROW = 0.02
 
 # A part of a cost below this share of it is rounding, and is shown as 0.
 NEGLIGIBLE_SHARE = 1e-12
@@ -229,7 +231,7 @@ def _map(facts: Facts) -> dict[str, Any] | None:
     places: Floats | None = lmdp.positions
     if places is not None and n > 1 and not np.ptp(places, axis=0).any():
         places = None  # all in one place, which is none
-    if places is None and n <= LARGEST:
+    if places is None and n <= STATES_LAID_OUT:
         places = layout(lmdp.P)[:, ::-1]
     if places is None or n > MAP_STATES:
         return None
@@ -281,7 +283,7 @@ def _busiest(facts: Facts) -> str:
 
 def _frame(across: Floats, down: Floats) -> list[float]:
     """Left, right, top and bottom of what is shown at first: all, or the bulk where there are many states."""
-    q = BULK if across.size > FEW_STATES else 0.0
+    q = SHARE_OUTSIDE if across.size > STATES_IN_THE_FRAME else 0.0
     sides = [float(side) for values in (across, down) for side in np.quantile(values, [q, 1.0 - q])]
     spans = [float(np.ptp(values)) for values in (across, down)]
     if all(high - low > 0.5 * span for (low, high), span in zip((sides[:2], sides[2:]), spans, strict=True)):
@@ -309,7 +311,11 @@ def _favoured(facts: Facts) -> list[Any]:
     gain = np.where(facts.Q.indices == rows, -1.0, facts.Q.data - facts.passive_chances)
     order = np.lexsort((-gain, rows))
     first = order[np.unique(rows[order], return_index=True)[1]]
-    return [[int(rows[at]), int(facts.Q.indices[at]), round(float(gain[at]), 3)] for at in first if gain[at] >= PALE]
+    return [
+        [int(rows[at]), int(facts.Q.indices[at]), round(float(gain[at]), 3)]
+        for at in first
+        if gain[at] >= FAINTEST_ARROW
+    ]
 
 
 def _changes(facts: Facts) -> dict[str, Any]:

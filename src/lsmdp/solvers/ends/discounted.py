@@ -26,8 +26,9 @@ from lsmdp.solvers.ends.goal import scale_of, status_of
 from lsmdp.solvers.ends.settle import Trail, settle
 from lsmdp.values import Values
 
-AVERAGE_WIDTH = 1e-3  # of the average solution to start from, in units of the span of the costs
-LATE = 0.9  # from this discount on, the average solution is closer than the mean cost
+# The average solution to start from is found to this width, in units of the span of the costs; a rough one will do.
+AVERAGE_WIDTH = 1e-3
+LATE_DISCOUNT = 0.9  # From this discount on, the average solution is closer than the mean cost.
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ def solve_discounted(
     story = []
     if start is not None:
         v = killed.centred(start)
-    elif a >= LATE and lmdp.is_irreducible:
+    elif a >= LATE_DISCOUNT and lmdp.is_irreducible:
         found = average(
             lmdp, c, AVERAGE_WIDTH * float(np.ptp(c)) + 1e-9 * max(lmdp.temperature, float(np.abs(c).max()))
         )

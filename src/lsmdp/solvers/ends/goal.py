@@ -41,9 +41,14 @@ from lsmdp.solution import Solution
 from lsmdp.solvers.ends.settle import Trail, settle
 from lsmdp.values import Values
 
-LINEAR_REACH = 650.0  # e^-650 is far above the smallest float
-ENOUGH = 1e-3  # a residual of this share of the tolerance will do if the exit takes less than some 500 steps
-FIRST_WIDTH, LAST_WIDTH = 1e-4, 1e-13  # of the bounds that decide about negative costs, in units of the costs
+# Up to this span of v / T the linear system for e^{-v/T} is solved: e^-650 is far above the smallest float.
+LINEAR_REACH = 650.0
+# A residual of this share of the tolerance will do, since most exits take less than some 500 steps and add up as many
+# residuals.
+SHARE_OF_THE_TOLERANCE_AT_GOALS = 1e-3
+# The bounds that decide about negative costs are made narrower from the first of these widths to the last, in units of
+# the costs; beyond it there is rounding only.
+FIRST_WIDTH, LAST_WIDTH = 1e-4, 1e-13
 
 Decide = Callable[[LMDP, Floats, float], Solution]
 
@@ -143,7 +148,7 @@ def solve_goal(lmdp: LMDP, c: Floats, end: Goal, tol: float, start: Floats | Non
     problem = FirstExit.of(lmdp, c, end)
     story = [] if problem.nonnegative else [_require_finite(problem, decide)]
     trail = Trail(_start(problem, start))
-    for enough in (ENOUGH * tol * scale_of(lmdp, c[problem.order], np.zeros(1)), 0.0):
+    for enough in (SHARE_OF_THE_TOLERANCE_AT_GOALS * tol * scale_of(lmdp, c[problem.order], np.zeros(1)), 0.0):
         settle(Exit(problem), trail, enough)
         pair = exit_pair(problem, trail.v, problem.spread(trail.v) if trail.spread is None else trail.spread)
         width = float((pair.upper[problem.order] - pair.lower[problem.order]).max(initial=0.0))

@@ -32,11 +32,15 @@ from lsmdp.model import LMDP
 from lsmdp.solution import Solution
 from lsmdp.values import Cycle
 
-MOST_DAYS = 20_000  # passes over a day
-QUICK = 0.3  # a pass that leaves no more of the gap than this is followed by another one
-FIRST_WAIT = 3  # half of the passes after a step of Newton's method that failed; each time it is doubled
-FARTHER = 10.0  # a step may widen the bounds by this factor: B is concave, and a long step overshoots at first
-ACCURACY, PRODUCTS = 1e-3, 100  # of GMRES, and its products at most: a step is judged by its gap alone
+MOST_DAYS = 20_000  # At most this many passes over a day are made; the best day is then judged by its bounds.
+# A pass that leaves no more of the gap than this is followed by another one, not by a step of Newton's method.
+QUICK_PASS = 0.3
+# After the first step of Newton's method that failed, twice this many passes follow, and each failure doubles them.
+FIRST_WAIT = 3
+# A step may widen the bounds by this factor, since B is concave and a long step overshoots at first.
+WIDENING_OF_A_STEP = 10.0
+# GMRES stops at this relative residual, or after so many products; a step is judged by its gap alone.
+ROUGH_TOLERANCE, MOST_PRODUCTS = 1e-3, 100
 
 
 def solve_periodic(
@@ -91,12 +95,12 @@ def _days(lmdp: LMDP, slots: CostTable, v: Floats, tol: float, share: float) -> 
     while days < MOST_DAYS:
         if _gap(day) <= tol or float(np.ptp(day.change)) / slots.count <= 2.0 * day.rounding:
             break
-        if rest == 0 and _gap(day) > QUICK * before and lmdp.elimination_plan.entries is not None:
+        if rest == 0 and _gap(day) > QUICK_PASS * before and lmdp.elimination_plan.entries is not None:
             factor = factor or _reference(lmdp, v)
             step = None if factor is None else _newton(lmdp, day, factor)
             stepped = day if step is None else day_back(lmdp, slots, _lowered(day.values[-1] + step))
             days, before = days + 1, _gap(day)
-            if _gap(stepped) < FARTHER * _gap(day):
+            if _gap(stepped) < WIDENING_OF_A_STEP * _gap(day):
                 day, taken = stepped, taken + 1
             else:
                 rest = wait = 2 * wait
@@ -145,5 +149,5 @@ def _newton(lmdp: LMDP, day: Day, reference: tuple[Elimination, Floats, int]) ->
     from scipy.sparse.linalg import LinearOperator, gmres
 
     A, M = (LinearOperator((n, n), matvec=work, dtype=np.float64) for work in (product, guess))
-    d, _ = gmres(A, day.change - day.change.mean(), rtol=ACCURACY, restart=PRODUCTS, maxiter=1, M=M)
+    d, _ = gmres(A, day.change - day.change.mean(), rtol=ROUGH_TOLERANCE, restart=MOST_PRODUCTS, maxiter=1, M=M)
     return d if np.isfinite(d).all() else None

@@ -32,13 +32,14 @@ from lsmdp.arrays import Floats
 from lsmdp.certificates.first_exit import Spread
 from lsmdp.errors import ConvergenceError
 
-GROUP = 5  # double sweeps between two looks at the residual
-FEW_GROUPS = 10  # more of them take longer than to plan an elimination (a microsecond for each move)
-MOST_GROUPS = 2000  # where nothing else is left
-NEWTON_STEPS = 60  # factors at most; a hard problem takes twenty
-FLOOR = 4.0  # a residual of so many times its own rounding error is taken for 0
-GOOD_STEP = 0.1  # what a step with an old factor may leave of the residual, or a new one is made
-FAR = 1e-3  # a step longer than this, in units of the temperature, leaves cliffs
+SWEEPS_OF_A_GROUP = 5  # So many double sweeps are between two looks at the residual, so that looking costs a tenth.
+FEW_GROUPS = 10  # More groups than this take longer than to plan an elimination, which is a microsecond for each move.
+MOST_GROUPS = 2000  # So many groups are tried where nothing else is left; what comes out is judged by its bounds.
+NEWTON_STEPS = 60  # At most this many factors are made; a hard problem takes twenty.
+ROUNDING_ERRORS_OF_ZERO = 4.0  # A residual of so many times its own rounding error is taken for 0.
+GOOD_STEP = 0.1  # A step with an old factor may leave this share of the residual, or a new factor is made.
+# A step longer than this, in units of the temperature, leaves cliffs in v, which one more sweep smooths.
+STEP_FROM_A_CLIFF = 1e-3
 
 
 class Settled(Protocol):
@@ -113,7 +114,7 @@ def _sweeps(problem: Settled, trail: Trail, most: int, enough: float) -> bool:
     size, floor = _seen(problem, v, enough)
     best = (size, v)
     while not size <= floor and taken < most:
-        v = problem.centred(problem.swept(v, GROUP))
+        v = problem.centred(problem.swept(v, SWEEPS_OF_A_GROUP))
         taken += 1
         before, (size, floor) = size, _seen(problem, v, enough)
         if size < best[0]:
@@ -122,9 +123,9 @@ def _sweeps(problem: Settled, trail: Trail, most: int, enough: float) -> bool:
         needed = _needed(size, floor, rate)
         if taken > 1 and taken + needed > most:
             break
-    trail.v, trail.steps = best[1], trail.steps + 2 * GROUP * taken
+    trail.v, trail.steps = best[1], trail.steps + 2 * SWEEPS_OF_A_GROUP * taken
     if taken:
-        trail.tell("sweeps", f"{2 * GROUP * taken:,} sweeps, to a residual of {best[0]:.2g}.")
+        trail.tell("sweeps", f"{2 * SWEEPS_OF_A_GROUP * taken:,} sweeps, to a residual of {best[0]:.2g}.")
     return best[0] <= floor
 
 
@@ -132,7 +133,7 @@ def _seen(problem: Settled, v: Floats, enough: float) -> tuple[float, float]:
     """The size of the residual of v, and the size that will do; v = inf is as far away as can be."""
     r, e = problem.residual(v)
     size = problem.size(r)
-    return (size, max(enough, FLOOR * float(e.max()))) if np.isfinite(size) else (inf, 0.0)
+    return (size, max(enough, ROUNDING_ERRORS_OF_ZERO * float(e.max()))) if np.isfinite(size) else (inf, 0.0)
 
 
 def _needed(size: float, floor: float, rate: float) -> float:
@@ -160,13 +161,15 @@ def _newton(problem: Settled, trail: Trail) -> None:
             if not np.isfinite(d).all():
                 raise ConvergenceError("a step of Newton's method is beyond floats.")
             new, solves, before = problem.limited(v + d), solves + 1, size
-            if float(np.abs(d).max()) > FAR * problem.temperature:
+            if float(np.abs(d).max()) > STEP_FROM_A_CLIFF * problem.temperature:
                 new = problem.swept(new, 1)
             r, e = problem.residual(new)
             size, v = problem.size(r), new
-            if size <= FLOOR * float(e.max()):
+            if size <= ROUNDING_ERRORS_OF_ZERO * float(e.max()):
                 break
-        if size <= FLOOR * float(e.max()) or (factors > 1 and size >= before and size <= 1e3 * float(e.max())):
+        if size <= ROUNDING_ERRORS_OF_ZERO * float(e.max()) or (
+            factors > 1 and size >= before and size <= 1e3 * float(e.max())
+        ):
             break
     trail.v, trail.steps = v, trail.steps + solves
     trail.tell("Newton", f"{solves} Newton steps with {factors} factors, to a residual of {size:.2g}.")

@@ -20,8 +20,9 @@ from lsmdp._core import full
 from lsmdp.arrays import Floats, Ints
 from lsmdp.inputs.forms import COUNT, Form, Past, anything, vector
 from lsmdp.model import LMDP
+from lsmdp.policy import Policy
 from lsmdp.solvers.certified import solve
-from lsmdp.solvers.warm.plan import NOWHERE, Followed, Kept, follow
+from lsmdp.solvers.warm.plan import NO_ANCHOR, Followed, Kept, follow
 
 # A policy on this many states is evaluated in about the time that a call from Python takes, some 30 microseconds.
 STATES_OF_ONE_CALL = 4_000
@@ -58,7 +59,12 @@ class Lead:
         """The optimum for the zero cost: do nothing, pay nothing."""
         v = np.zeros(lmdp.n)
         inverse = np.empty((0, 0)) if lmdp.square is None else full.inverse_at(lmdp.square, lmdp.temperature, v)
-        return cls(v, 0.0 - lmdp.rounding, lmdp.rounding, 0, NOWHERE, 0, 0.0, 0.0, inverse, 0)
+        return cls(v, 0.0 - lmdp.rounding, lmdp.rounding, 0, NO_ANCHOR, 0, 0.0, 0.0, inverse, 0)
+
+    def policy(self, lmdp: LMDP) -> Policy:
+        """The policy of v, with what its certificate has computed of it, as long as that is kept."""
+        flow = self.kept.flow_at(self.v)
+        return Policy(lmdp, self.v) if flow is None else Policy.with_flow(lmdp, flow)
 
     @property
     def factor_bytes(self) -> int:

@@ -39,11 +39,11 @@ import numpy as np
 
 from lsmdp._core import sparse
 from lsmdp._core.chord import Age, Seen
+from lsmdp._core.sparse import Flow
 from lsmdp.arrays import Floats, read_only
 from lsmdp.model import LMDP
-from lsmdp.policy import keep_flow
 from lsmdp.solvers.certified import solve
-from lsmdp.solvers.factored import FEW_STATES, Dense, Direct
+from lsmdp.solvers.factored import STATES_FOR_LAPACK, Dense, Direct
 from lsmdp.solvers.power import Power
 from lsmdp.solvers.problem import Problem
 from lsmdp.solvers.warm import chord, sweeps
@@ -58,8 +58,8 @@ _UNAIDED = 60  # Steps without a factor that are tried before one is made, or ``
 _POWER_STEPS_OF_A_STEP = 3  # A step with pairs but without a factor costs as much as this many power steps.
 _USUAL_STEPS = 3.0  # A round takes about as many steps with a factor.
 _CHEAP_FACTOR = 20.0  # Products with P that a step costs at most where a factor is cheap; on roads, 5 to 11.
-_PATIENCE = 14  # Steps before an anchor is given up, if its factor is cheap.
-NOWHERE: Floats = read_only(np.empty(0))  # No anchor.
+_STEPS_OF_A_CHEAP_ANCHOR = 14  # An anchor is given up after this many steps at the earliest, even if a factor is cheap.
+NO_ANCHOR: Floats = read_only(np.empty(0))  # An empty array stands for no anchor.
 
 _Certified = tuple[Floats, float, float]  # v and its bounds
 
@@ -73,10 +73,11 @@ class Kept:
     """
 
     factor: Factor | None = field(default=None, init=False)
-    anchor: Floats = field(default_factory=lambda: NOWHERE, init=False)
+    anchor: Floats = field(default_factory=lambda: NO_ANCHOR, init=False)
     seen: Seen | None = field(default=None, init=False)
-    seen_v: Floats = field(default_factory=lambda: NOWHERE, init=False)
+    seen_v: Floats = field(default_factory=lambda: NO_ANCHOR, init=False)
     seen_plain: bool = field(default=False, init=False)  # whether its states are in their own order
+    flow: Flow | None = field(default=None, init=False)  # of the last v that was certified, where that has left it
     story: list[str] = field(default_factory=list, init=False)
 
     def factor_at(self, problem: Problem, anchor: Floats) -> Factor | None:
@@ -90,17 +91,21 @@ class Kept:
 
     def let_go(self) -> None:
         """Keep no factor."""
-        self.factor, self.anchor = None, NOWHERE
+        self.factor, self.anchor = None, NO_ANCHOR
 
     def take(self, v: Floats, plain: bool) -> Seen | None:
         """What a certificate computed of this v, states in their own order or of elimination; it is kept no more."""
         seen = self.seen if self.seen_plain is plain and _same(self.seen_v, v) else None
-        self.seen, self.seen_v = None, NOWHERE
+        self.seen, self.seen_v = None, NO_ANCHOR
         return seen
 
     def keep(self, v: Floats, plain: bool, seen: Seen) -> None:
         """Keep what a certificate computed of v."""
         self.seen, self.seen_v, self.seen_plain = seen, v, plain
+
+    def flow_at(self, v: Floats) -> Flow | None:
+        """The flow of this v, if that is the one that is kept."""
+        return self.flow if self.flow is not None and _same(self.flow.v, v) else None
 
 
 class Followed(NamedTuple):
@@ -127,6 +132,7 @@ def follow(lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, kept: Kept) 
     while done < len(costs):
         more, last = _next(lmdp, costs[done:], gaps[done:], last, kept, out.after(done))
         done += more
+    kept.flow = kept.flow_at(last.v)
     return out, last
 
 
@@ -141,11 +147,14 @@ def _next(
         kept.story.append("With so few states and so little fill, a factor is cheaper than sweeps.")
         anchor = v
     elif not anchor.size and age.spent == 0.0 and len(costs) > 1:
-        done, swept = sweeps.sweep_block(lmdp, costs, gaps, v, _LOOK, out)
+        flow = kept.flow_at(v) or lmdp.moves.flow(v)
+        done, kept.flow = sweeps.sweep_block(lmdp, costs, gaps, flow, _LOOK, out)
         if done:
             kept.story.append(f"{done} rounds were solved by sweeps.")
             at = done - 1
-            return done, Followed(swept, float(out.lo[at]), float(out.hi[at]), int(out.steps[at]), NOWHERE, *chord.NEW)
+            return done, Followed(
+                kept.flow.v, float(out.lo[at]), float(out.hi[at]), int(out.steps[at]), NO_ANCHOR, *chord.NEW
+            )
     if not anchor.size or _is_dear(problem):  # try without, and keep the anchor
         found, steps, left = _without_factor(problem, c, tol, v, goal, kept, unaided=age.spent > 0.0)
         waited = age.spent + left if left else 0.0
@@ -155,9 +164,9 @@ def _next(
         better = left > 0.0 and planned and left > _power_steps(problem)
         if found is not None:
             waiting = chord.NEW if better else Age(0, waited, 0.0)
-            return _one(out, Followed(*found, steps, found[0] if better else NOWHERE, *waiting))
+            return _one(out, Followed(*found, steps, found[0] if better else NO_ANCHOR, *waiting))
         if not anchor.size:
-            anchor, age = (v, chord.NEW) if better else (NOWHERE, Age(0, waited, 0.0))
+            anchor, age = (v, chord.NEW) if better else (NO_ANCHOR, Age(0, waited, 0.0))
     moved, start = False, v
     while anchor.size:
         made = kept.factor_at(problem, anchor)
@@ -165,7 +174,7 @@ def _next(
             break
         alike = 1 if len(costs) == 1 or _is_dear(problem) else len(costs)
         price = made.work * problem.plan.work / problem.plan.step
-        patience = max(_PATIENCE, int(price))  # to give up costs a factor at least
+        patience = max(_STEPS_OF_A_CHEAP_ANCHOR, int(price))  # to give up costs a factor at least
         aims = chord.Task(problem, costs[:alike], gaps[:alike], v, patience, price)
         done, found, aged = _iterated(aims, made, out, kept, age)
         steps += int(out.steps[0])
@@ -184,7 +193,7 @@ def _next(
             break
         anchor, age, moved = v, chord.NEW, True
     found, more = _solved(problem, c, tol, start, goal if anchor.size else 0.0, kept)
-    anchor, age = (found[0], chord.NEW) if anchor.size else (NOWHERE, age)
+    anchor, age = (found[0], chord.NEW) if anchor.size else (NO_ANCHOR, age)
     return _one(out, Followed(*found, steps + more, anchor, *age))
 
 
@@ -200,7 +209,8 @@ def _without_factor(
     """(what was found, the steps taken, the power steps that it would have taken, 0 if few)."""
     steps, left = 0, 0.0
     if not unaided:
-        swept = sweeps.sweep(problem.lmdp, c, tol, v, _LOOK)
+        swept = sweeps.sweep(problem.lmdp, c, tol, kept.flow_at(v) or problem.lmdp.moves.flow(v), _LOOK)
+        kept.flow = swept.flow
         steps, left = swept.sweeps, _POWER_STEPS_OF_A_SWEEP * swept.left
         if swept.certified:
             kept.story.append(f"{steps} sweeps were enough.")
@@ -208,7 +218,7 @@ def _without_factor(
     if not unaided and not steps:  # no room for sweeps
         look = Power(_LOOK).run(problem, v / problem.lmdp.temperature, goal)
         steps = look.steps
-        found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * look.v) if look.gap <= goal else None
+        found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * look.v, kept) if look.gap <= goal else None
         if found is not None:
             kept.story.append(f"{steps} power steps were enough.")
             return found, steps, 0.0
@@ -243,9 +253,9 @@ def _solved(problem: Problem, c: Floats, tol: float, v: Floats, goal: float, kep
     """By elimination where a factor is worth it (there is a goal) and cheap, by whatever suits otherwise."""
     lmdp, steps = problem.lmdp, 0
     if goal > 0.0 and problem.plan.step <= _CHEAP_FACTOR * problem.P.nnz:
-        method = Dense() if lmdp.n <= FEW_STATES else Direct()
+        method = Dense() if lmdp.n <= STATES_FOR_LAPACK else Direct()
         attempt = method.run(problem, v / lmdp.temperature, goal)
-        found, steps = _certified(lmdp, c, tol, lmdp.temperature * attempt.v), attempt.steps
+        found, steps = _certified(lmdp, c, tol, lmdp.temperature * attempt.v, kept), attempt.steps
         if found is not None:
             kept.story.append(f"It was solved by {method.name}, in {steps} steps.")
             return found, steps
@@ -259,13 +269,13 @@ def _gap(lmdp: LMDP, c: Floats, v: Floats) -> float:
     return hi - lo
 
 
-def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats) -> _Certified | None:
-    """v from 0 with the bounds that it proves, if they are narrow enough."""
+def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats, kept: Kept) -> _Certified | None:
+    """v from 0 with the bounds that it proves, if they are narrow enough; its flow is then kept."""
     v = read_only(v - v.min())
     flow, lo, hi = sparse.evaluate(lmdp.P, c, v, lmdp.temperature, lmdp.rounding)
     if not hi - lo <= tol:
         return None
-    keep_flow(lmdp, flow)
+    kept.flow = flow
     return v, lo, hi
 
 

@@ -37,7 +37,6 @@ from lsmdp._core import sweeps as core
 from lsmdp._core.threads import LARGE
 from lsmdp.arrays import Floats, frozen, read_only
 from lsmdp.model import LMDP
-from lsmdp.policy import flow_of, keep_flow
 from lsmdp.solvers.warm.chord import Rounds
 
 _ATTEMPTS = 5  # At most so many times sweeps start again from the last certificate.
@@ -45,13 +44,18 @@ _NEVER = 1e9  # A number of sweeps that nobody waits for.
 
 
 class Swept(NamedTuple):
-    """v with its bounds, the sweeps taken, and how many more it would take (0: it is certified)."""
+    """The flow of v with the bounds of v, the sweeps taken, and how many more it would take (0: v is certified)."""
 
-    v: Floats
+    flow: sparse.Flow
     lo: float
     hi: float
     sweeps: int
     left: float
+
+    @property
+    def v(self) -> Floats:
+        """Where the sweeps have led to."""
+        return self.flow.v
 
     @property
     def certified(self) -> bool:
@@ -59,10 +63,10 @@ class Swept(NamedTuple):
         return self.left == 0.0
 
 
-def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
-    """From v until the bounds for the cost c are at most tol apart, or ``limit`` sweeps."""
+def sweep(lmdp: LMDP, c: Floats, tol: float, flow: sparse.Flow, limit: int) -> Swept:
+    """From the v of this flow until the bounds for the cost c are at most tol apart, or ``limit`` sweeps."""
     out, gaps, sweeps, left, width = Rounds.blank(1, lmdp.n), np.array([tol]), 0, _NEVER, np.inf
-    flow = flow_of(lmdp, v)
+    start = flow
     for _ in range(_ATTEMPTS):
         if not flow.flat or sweeps >= limit:
             break
@@ -74,26 +78,26 @@ def sweep(lmdp: LMDP, c: Floats, tol: float, v: Floats, limit: int) -> Swept:
         if _threaded(lmdp):
             flow, lo, hi = sparse.evaluate(lmdp.P, c, flow.v, lmdp.temperature, lmdp.rounding)
             done = int(hi - lo <= tol)
-        v = flow.v
         if done:
-            keep_flow(lmdp, flow)
-            return Swept(v, lo, hi, sweeps, 0.0)
+            return Swept(flow, lo, hi, sweeps, 0.0)
         if not hi - lo < width / 2:
             break
         width = hi - lo
-    return Swept(v, -np.inf, np.inf, sweeps, left)
+    return Swept(start, -np.inf, np.inf, sweeps, left)
 
 
-def sweep_block(lmdp: LMDP, costs: Floats, gaps: Floats, v: Floats, limit: int, out: Rounds) -> tuple[int, Floats]:
-    """The same for one cost after another, as long as that suffices: how many, and the v of the last."""
-    flow = flow_of(lmdp, v)
+def sweep_block(
+    lmdp: LMDP, costs: Floats, gaps: Floats, flow: sparse.Flow, limit: int, out: Rounds
+) -> tuple[int, sparse.Flow]:
+    """The same for one cost after another, as long as that suffices: how many, and the flow of the last v."""
     if not flow.flat or _threaded(lmdp):
-        return 0, v
+        return 0, flow
+    start = flow
     flow = flow._replace(w=flow.w.copy(), s=flow.s.copy(), logs=flow.logs.copy())
     done, flow, _, _ = _run(lmdp, costs, gaps, flow, limit, _ATTEMPTS, out)
-    if done == len(costs):  # else it is of a round that failed
-        keep_flow(lmdp, flow)
-    return done, flow.v
+    if not done:
+        return 0, start
+    return done, flow if done == len(costs) else lmdp.moves.flow(flow.v)  # what _run left is of a round that failed
 
 
 def _run(

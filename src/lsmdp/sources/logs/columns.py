@@ -26,9 +26,10 @@ from lsmdp.sources.headers import (
 from lsmdp.sources.logs.times import Place
 from lsmdp.sources.tables import first_line, read_parquet, read_places
 
-RECORD = ("entity", "time", "state")
+RECORD = ("entity", "time", "state")  # A record of a log has columns with these roles.
+# A trip has columns with these roles, of which the times may be missing.
 TRIP = ("from", "to", "start_time", "end_time")
-ALIASES = {"start": "from", "end": "to"}
+ALIASES = {"start": "from", "end": "to"}  # Users may also call the ends of a trip like this.
 
 
 class Sheet(NamedTuple):

@@ -35,9 +35,10 @@ from lsmdp.sources.logs.log import Log, read_log
 from lsmdp.sources.logs.trips import read_trips
 from lsmdp.sources.makers import Repairs, from_counts
 
+# Each move that was seen counts as seen this much oftener, as in the estimate of Krichevsky and Trofimov.
 SMOOTHING = 0.5
-HOLDOUT = 0.1
-SHOWN = 3  # names in a sentence
+USUAL_HOLDOUT = 0.1  # This share of a log is kept back to judge the estimate by.
+NAMES_IN_A_SENTENCE = 3  # So many names of states are given in a sentence.
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def fit(
     labels: Sequence[str] | None = None,
     *,
     smoothing: float = SMOOTHING,
-    holdout: float = HOLDOUT,
+    holdout: float = USUAL_HOLDOUT,
     seed: int = 0,
     gap: float | None = None,
     trips: bool = False,
@@ -258,8 +259,8 @@ def _require_ways_on(dead: Ints, unseen: Ints, states: Sequence[str], counts: CS
         (unseen, "never visited"),
     ):
         if group.size:
-            names = ", ".join(name_state(int(state), states) for state in group[:SHOWN])
-            more = f" and {group.size - SHOWN:,} more" if group.size > SHOWN else ""
+            names = ", ".join(name_state(int(state), states) for state in group[:NAMES_IN_A_SENTENCE])
+            more = f" and {group.size - NAMES_IN_A_SENTENCE:,} more" if group.size > NAMES_IN_A_SENTENCE else ""
             facts.append(
                 f"{group.size:,} of {len(states):,} states {'is' if group.size == 1 else 'are'} {what} ({names}{more})"
             )
@@ -271,8 +272,8 @@ def _require_ways_on(dead: Ints, unseen: Ints, states: Sequence[str], counts: CS
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return f"{len(names):,}: {', '.join(names[:SHOWN])}{more}" if names else ""
+    more = f" and {len(names) - NAMES_IN_A_SENTENCE:,} more" if len(names) > NAMES_IN_A_SENTENCE else ""
+    return f"{len(names):,}: {', '.join(names[:NAMES_IN_A_SENTENCE])}{more}" if names else ""
 
 
 def _connected(lmdp: LMDP) -> str:

@@ -55,8 +55,8 @@ from lsmdp.sources.makers.shared import Bools
 from lsmdp.sources.reading import Format, endings, read_file
 from lsmdp.sources.tables import TEXTS
 
-TIES = ("order", "first", "last", "refuse")
-LONGEST_NUMBER = 100  # digits; longer ones are names
+TIES = ("order", "first", "last", "refuse")  # These are the rules for records of one entity at the same time.
+LONGEST_NUMBER = 100  # A number has at most this many digits; longer ones are names.
 
 
 class How(NamedTuple):

@@ -26,7 +26,9 @@ from lsmdp.sources.tables import (
 def read_states(path: str | PathLike[str]) -> tuple[list[str], Floats | None]:
     """The labels of all states, and their positions (x, y) if the file has them."""
     found: tuple[list[str], Floats | None] = read_file(
-        str(path), FORMATS, SpecError(f'there is no list of states "{path}". It ends in {endings(FORMATS)}.')
+        str(path),
+        STATE_FORMATS,
+        SpecError(f'there is no list of states "{path}". It ends in {endings(STATE_FORMATS)}.'),
     )
     return found
 
@@ -50,7 +52,8 @@ def _of_table(table: Any) -> tuple[list[str], Floats | None]:
     return labels, np.column_stack([numbers_of(table, "x"), numbers_of(table, "y")])
 
 
-FORMATS = {
+# A list of states is read from files with these endings.
+STATE_FORMATS = {
     ".csv": Format(_read_csv, "Write it as text in UTF-8: state, or state,x,y."),
     ".parquet": Format(_read_parquet, "Write it with pyarrow.parquet.write_table."),
 }

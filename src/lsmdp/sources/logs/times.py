@@ -17,10 +17,12 @@ import numpy.typing as npt
 from lsmdp.arrays import Ints
 from lsmdp.errors import SpecError
 
-TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # per second
+TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # So many ticks of a clock are in a second, by their unit.
+# Dates are tried in these formats.
 DAYS = ("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%Y", "%d.%m.%y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d")
+# Times of day are tried in these formats behind a date.
 CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
-SAMPLE = 2000  # different times that are tried in the usual formats
+TIMES_TRIED = 2000  # So many different times are tried in the usual formats, enough to meet a day after the twelfth.
 
 Place = Callable[[int], str]
 
@@ -55,7 +57,7 @@ def as_numbers(column: Any, name: str, place: Place, time_format: str | None = N
 
 def usual_format(texts: Sequence[str]) -> str | None:
     """The one of the usual formats that reads all of these times; None where there is none, or more than one."""
-    some = list(dict.fromkeys(texts))[:SAMPLE]
+    some = list(dict.fromkeys(texts))[:TIMES_TRIED]
     fits = [form for form in map("".join, product(DAYS, CLOCKS)) if all(_read(text, form) is not None for text in some)]
     return fits[0] if len(fits) == 1 and some else None
 

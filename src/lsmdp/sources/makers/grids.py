@@ -30,9 +30,11 @@ from lsmdp.errors import ModelError, SpecError
 from lsmdp.model import LMDP
 from lsmdp.sources.makers.shared import Bools, check_probability, csr_rows
 
-OPEN, WALL = ".GS", "@OTW"
-STRAIGHT = ((0, 1), (1, 0), (1, 1), (1, 2), (2, 1))  # up, left, stay, right, down: ascending states
-ALL_ROUND = tuple((row, col) for row in range(3) for col in range(3))
+# These characters of a map are open cells and walls, as in the benchmarks of Sturtevant.
+OPEN_CELLS, WALLS = ".GS", "@OTW"
+# These are the places of up, left, stay, right and down in a square of three by three: ascending states.
+STRAIGHT = ((0, 1), (1, 0), (1, 1), (1, 2), (2, 1))
+ALL_ROUND = tuple((row, col) for row in range(3) for col in range(3))  # These are all places in the square.
 
 
 def grid(
@@ -117,13 +119,13 @@ def _cells(drawn: list[str], height: int, width: int) -> Bools:
     for row, line in enumerate(drawn):
         if len(line) != width:
             raise SpecError(f"line {row + 5} has {len(line)} cells, but the width is {width}. Draw a letter per cell.")
-        if strange := line.strip(OPEN + WALL)[:1]:
+        if strange := line.strip(OPEN_CELLS + WALLS)[:1]:
             raise SpecError(
                 f'line {row + 5}, column {line.index(strange) + 1} is "{strange}". '
-                f"Cells are open ({' '.join(OPEN)}) or walls ({' '.join(WALL)})."
+                f"Cells are open ({' '.join(OPEN_CELLS)}) or walls ({' '.join(WALLS)})."
             )
     codes = np.frombuffer("".join(drawn).encode("ascii"), dtype=np.uint8).reshape(height, width)
-    is_open: Bools = np.isin(codes, np.frombuffer(OPEN.encode(), dtype=np.uint8))
+    is_open: Bools = np.isin(codes, np.frombuffer(OPEN_CELLS.encode(), dtype=np.uint8))
     if not is_open.any():
         raise SpecError(f"all {height * width} cells are walls. A walk needs at least one open cell (. G or S).")
     return is_open

@@ -21,7 +21,9 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.sources.makers.shared import Bools
 
+# Attributes with these names hold degrees of latitude and longitude.
 LATITUDES, LONGITUDES = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
+# Where the name of a coordinate system has one of these words in it, positions are in degrees.
 DEGREES = ("4326", "wgs84", "wgs 84", "crs84", "latlong", "longlat")
 
 
