@@ -27,20 +27,26 @@ LOG2_HIGH, LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # their sum is
 SHIFT = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, which is then in the last bits
 HALF_DOWN = np.uint64(0x3FE6A09E667F3BCD)  # the bits of 1/sqrt 2
 ONE, BIAS, MANTISSA = np.uint64(0x3FF0000000000000), np.uint64(1023), np.uint64(52)
+SIGN_BIT, REST = np.int64(63), np.int64(0x7FFFFFFFFFFFFFFF)  # of the bits of a float: where its sign is, all others
+INFINITY = np.int64(0x7FF0000000000000)  # the bits of inf; turned around, ~ of them, those of -inf
 SERIES = 1e-2  # largest |y| for which five terms of the series of e^y - 1 - y are exact to the last digit
 TWO_52 = np.uint64(0x4330000000000000)  # the bits of 2^52; with an integer below 2^52 in its last bits, a float
 
 
 @entry()
 def extremes(x: Any) -> tuple[float, float]:
-    """min and max; a nan may show in neither."""
-    least, most = np.inf, -np.inf
-    for i in range(x.size):
-        if x[i] < least:
-            least = x[i]
-        if x[i] > most:
-            most = x[i]
-    return least, most
+    """min and max, many at a time; a nan shows in one of them, and of no numbers they are inf and -inf.
+
+    Floats are ordered as the integers with the same bits are, once those of negative ones are turned around. The
+    compiler takes many integers at a time, but not floats, which might be no numbers.
+    """
+    bits, least, most = x.view(np.int64), INFINITY, ~INFINITY
+    for i in range(bits.size):
+        key = bits[i] ^ ((bits[i] >> SIGN_BIT) & REST)
+        least = key if key < least else least
+        most = key if key > most else most
+    low, high = least ^ ((least >> SIGN_BIT) & REST), most ^ ((most >> SIGN_BIT) & REST)
+    return np.int64(low).view(np.float64), np.int64(high).view(np.float64)
 
 
 @entry(fastmath={"contract"})
