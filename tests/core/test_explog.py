@@ -39,3 +39,7 @@ def test_extremes() -> None:
     x = np.random.default_rng(2).normal(size=1001)
     assert explog.extremes(x) == (x.min(), x.max())
     assert explog.extremes(x[:0]) == (np.inf, -np.inf)
+    for few in ([np.inf, 1.0], [-np.inf, 2.0], [-1.0, -2.0], [5e-324, -5e-324], [np.inf], [-np.inf], [1e308, 1e-308]):
+        assert explog.extremes(np.array(few)) == (min(few), max(few))
+    for nan in (np.nan, -np.nan):
+        assert np.isnan(explog.extremes(np.array([1.0, nan, 3.0]))).any()

@@ -18,11 +18,11 @@ from numba import njit
 
 from lsmdp._core import sparse
 from lsmdp._core.compile import entry, inner
-from lsmdp._core.explog import exponentials
+from lsmdp._core.explog import exponentials, extremes
 from lsmdp._core.panels import backward, forward
 from lsmdp.arrays import EPS
 
-PAIRS = 3  # So many steps are remembered with what they did to the residual; each takes care of one slow mode.
+PAIRS = 3  # So many steps are remembered with what they did to the residual (and written out below, as a, b and c).
 _WEIGHT_OF_A_ROUND = 0.5  # The mean of the recent rounds moves halfway to each new one.
 _SHARE_IN_DOUBT = 0.1  # This part of the steps beyond the first of a round does not count against a new factor.
 _SPAN_OF_SAFE_FLOATS = 500.0  # Up to this span of v / T, the numbers e^{-v/T} are far from the end of floats.
@@ -91,7 +91,10 @@ class Found(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """What a round reads and writes: its cost, v, the residual r, the step d, and the pairs of earlier steps."""
+    """What a round reads and writes: its cost, v, the residual r, the step d, and the pairs of earlier steps.
+
+    A row of ``moves`` and ``changes`` is a pair; it is zero where there is none yet.
+    """
 
     cost: Any
     v: Any
@@ -112,14 +115,13 @@ def rounds(
     n, number, spent, recent, known = aims.v.size, age.rounds, age.spent, age.recent, seen.known
     order, start, costs, values = anchor.order, aims.v, aims.costs, found.v
     cost, r, d = np.empty(n), np.empty(n), np.empty(n)
-    moves, changes = np.empty((PAIRS, n), dtype=np.float32), np.empty((PAIRS, n), dtype=np.float32)
     for x in range(n):
         d[x] = start[order[x]]
     for k in range(aims.gaps.size):
         v = values[k]  # in the order of elimination, until the round is done
         for x in range(n):
             v[x], cost[x] = d[x], costs[k, order[x]]
-        work = _Work(cost, v, r, d, moves, changes)
+        work = _Work(cost, v, r, d, np.zeros((PAIRS, n), dtype=np.float32), np.zeros((PAIRS, n), dtype=np.float32))
         lo, hi, taken = _round(P, anchor, units, work, seen, known, aims.gaps[k], limits.steps)
         found.lo[k], found.hi[k], found.steps[k] = lo, hi, taken
         for x in range(n):
@@ -162,7 +164,7 @@ def _round(
         mean = total / r.size
         for x in range(r.size):
             r[x] -= mean
-        low, high = _range(r)
+        low, high = extremes(r)
         near = high - low <= 0.9 * tol * scale
         look = not look and near  # what is known of v was computed for another cost
         if look:
@@ -175,16 +177,6 @@ def _round(
         steps, look = steps + 1, True
 
 
-@inner(fastmath={"nnan", "nsz", "reassoc"})
-def _range(x: Any) -> tuple[float, float]:
-    """min and max, many at a time, of numbers that are no nan."""
-    least, most = x[0], x[0]
-    for i in range(x.size):
-        least = x[i] if x[i] < least else least
-        most = x[i] if x[i] > most else most
-    return least, most
-
-
 @inner(fastmath={"contract", "reassoc"})
 def _step(anchor: Any, units: Any, work: Any, steps: int) -> bool:
     """v <- v + T d with (I - Q) d = r at the anchor, once r is lowered along the pairs; False if beyond floats.
@@ -193,19 +185,16 @@ def _step(anchor: Any, units: Any, work: Any, steps: int) -> bool:
     """
     v, r, d, moves, changes = work.v, work.r, work.d, work.moves, work.changes
     law, rows, pivots, blocks = anchor.law, anchor.scale, anchor.pivots, anchor.blocks
-    n, known, mean, shares = r.size, steps if steps < PAIRS else PAIRS, 0.0, np.empty(PAIRS)
+    n, mean, one, two, three = r.size, 0.0, 0.0, 0.0, 0.0
     if steps > 0:
-        _remember(r, moves, changes, steps)
+        _remember(r, moves, changes, (steps - 1) % PAIRS)
+    a, b, c = changes[0], changes[1], changes[2]
     for x in range(n):
-        d[x] = r[x]
-    for j in range(known):
-        change, share = changes[j], 0.0
-        for x in range(n):
-            share += d[x] * change[x]
-        for x in range(n):
-            d[x] -= share * change[x]
-        shares[j] = share
+        one += r[x] * a[x]
+        two += r[x] * b[x]
+        three += r[x] * c[x]
     for x in range(n):
+        d[x] = r[x] - (one * a[x] + two * b[x] + three * c[x])
         mean += law[x] * d[x]
     for x in range(n):
         d[x] -= mean
@@ -215,15 +204,12 @@ def _step(anchor: Any, units: Any, work: Any, steps: int) -> bool:
     for x in range(n):
         d[x] /= pivots[x]
     backward(blocks, anchor.upper, d, np.inf)
-    for j in range(known):
-        move, share = moves[j], shares[j]
-        for x in range(n):
-            d[x] -= share * move[x]
-    low, high = _range(d)
-    longest, total = high if high > -low else -low, 0.0
+    a, b, c = moves[0], moves[1], moves[2]
     for x in range(n):
-        total += d[x]
-    if not abs(total) + longest < np.inf:  # a nan shows in the sum
+        d[x] -= one * a[x] + two * b[x] + three * c[x]
+    low, high = extremes(d)
+    longest = high if high > -low else -low
+    if not high - low < np.inf:
         return False
     scale, T, at = _LONGEST_STEP / longest if longest > _LONGEST_STEP else 1.0, units.temperature, steps % PAIRS
     move, change = moves[at], changes[at]
@@ -235,24 +221,21 @@ def _step(anchor: Any, units: Any, work: Any, steps: int) -> bool:
 
 
 @njit(inline="always")  # one caller: compiled once, not twice
-def _remember(r: Any, moves: Any, changes: Any, steps: int) -> None:
+def _remember(r: Any, moves: Any, changes: Any, at: int) -> None:
     """Complete the pair of the last step: the change of r is made orthogonal to the others and of length 1."""
-    at, n, size = (steps - 1) % PAIRS, r.size, 0.0
-    move, change = moves[at], changes[at]
-    for x in range(n):
+    move, change, size, share, other = moves[at], changes[at], 0.0, 0.0, 0.0
+    i, j = (at + 1) % PAIRS, (at + 2) % PAIRS
+    p, q, a, b = moves[i], moves[j], changes[i], changes[j]
+    for x in range(r.size):
         change[x] += r[x]
-    for j in range(steps if steps < PAIRS else PAIRS):
-        if j != at:
-            other, earlier, share = moves[j], changes[j], 0.0
-            for x in range(n):
-                share += change[x] * earlier[x]
-            for x in range(n):
-                change[x] -= share * earlier[x]
-                move[x] -= share * other[x]
-    for x in range(n):
+        share += change[x] * a[x]
+        other += change[x] * b[x]
+    for x in range(r.size):
+        change[x] -= share * a[x] + other * b[x]
+        move[x] -= share * p[x] + other * q[x]
         size += change[x] * change[x]
     scale = 1.0 / np.sqrt(size) if size > 0.0 else 0.0
-    for x in range(n):
+    for x in range(r.size):
         change[x] *= scale
         move[x] *= scale
 
@@ -266,7 +249,7 @@ def _look(P: Any, units: Any, work: Any, seen: Any) -> tuple[float, float]:
     """
     indptr, indices, data = P
     T, cost, v, sums, z, logs, first = units.temperature, work.cost, work.v, work.d, seen.z, seen.logs, np.int64(0)
-    low, high = _range(v)
+    low, high = extremes(v)
     if not high - low <= _SPAN_OF_SAFE_FLOATS * T:
         return -np.inf, np.inf
     for x in range(v.size):
@@ -274,13 +257,13 @@ def _look(P: Any, units: Any, work: Any, seen: Any) -> tuple[float, float]:
         logs[x] = v[x] / T
     exponentials(logs, z)
     sparse.flat_sums(indptr, indices, data, z, first, v.size, sums)
-    least, _ = _range(sums)
+    least, _ = extremes(sums)
     sparse.logs_of(sums, logs)
     for x in range(v.size):
         base = -v[x] - T * logs[x]
         sums[x], logs[x] = cost[x] + base, base / -T  # eq:bellman_V
-    lower, upper = _range(sums)
-    cheapest, dearest = _range(cost)
+    lower, upper = extremes(sums)
+    cheapest, dearest = extremes(cost)
     size, surprise = dearest if dearest > -cheapest else -cheapest, -np.log(least)
     _, error = sparse.enclose(size, high - low, least, surprise, T, units.entries, EPS, units.slack)
     return (lower - error, upper + error) if upper - lower + error < np.inf else (-np.inf, np.inf)

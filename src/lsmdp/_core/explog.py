@@ -31,6 +31,10 @@ BITS_OF_ROOT_HALF = np.uint64(0x3FE6A09E667F3BCD)
 # A float has 52 bits of mantissa and an exponent that is written with 1023 added; the bits of 1 are thus the exponent
 # 1023.
 BITS_OF_ONE, BIAS, MANTISSA = np.uint64(0x3FF0000000000000), np.uint64(1023), np.uint64(52)
+# Of the bits of a float: where its sign is, and all others.
+SIGN_BIT, REST = np.int64(63), np.int64(0x7FFFFFFFFFFFFFFF)
+# These are the bits of inf; turned around, ~ of them, those of -inf.
+INFINITY = np.int64(0x7FF0000000000000)
 REACH_OF_THE_SERIES = 1e-2  # Up to this |y|, five terms of the series of e^y - 1 - y are exact to the last digit.
 # These are the bits of 2^52; with an integer below 2^52 in its last bits, they are a float.
 BITS_OF_2_52 = np.uint64(0x4330000000000000)
@@ -38,14 +42,18 @@ BITS_OF_2_52 = np.uint64(0x4330000000000000)
 
 @entry()
 def extremes(x: Any) -> tuple[float, float]:
-    """min and max; a nan may show in neither."""
-    least, most = np.inf, -np.inf
-    for i in range(x.size):
-        if x[i] < least:
-            least = x[i]
-        if x[i] > most:
-            most = x[i]
-    return least, most
+    """min and max, many at a time; a nan shows in one of them, and of no numbers they are inf and -inf.
+
+    Floats are ordered as the integers with the same bits are, once those of negative ones are turned around. The
+    compiler takes many integers at a time, but not floats, which might be no numbers.
+    """
+    bits, least, most = x.view(np.int64), INFINITY, ~INFINITY
+    for i in range(bits.size):
+        key = bits[i] ^ ((bits[i] >> SIGN_BIT) & REST)
+        least = key if key < least else least
+        most = key if key > most else most
+    low, high = least ^ ((least >> SIGN_BIT) & REST), most ^ ((most >> SIGN_BIT) & REST)
+    return np.int64(low).view(np.float64), np.int64(high).view(np.float64)
 
 
 @entry(fastmath={"contract"})

@@ -18,7 +18,7 @@ def running_sums(c_sum: Floats, costs: Floats) -> Floats:
     """The sum of all costs after each round; c_sum is that of the rounds before."""
     sums = np.array(costs, dtype=np.float64)
     sums[:1] += c_sum
-    return np.asarray(np.add.accumulate(sums, axis=0, out=sums))
+    return np.asarray(np.add.accumulate(sums, axis=0, out=sums)) if len(sums) > 1 else sums
 
 
 def mean_costs(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> Floats:

@@ -67,9 +67,10 @@ class LeaderBase(LearnerBase):
         rounds, aims, steps, start = len(costs), self.aims(state, costs), np.zeros(len(costs), np.int64), state.lead
         found = lead(lmdp, aims.costs, aims.gaps, start)
         steps[aims.after] = found.steps
-        after = state._replace(**aims.memory(), lead=replace(found.last, steps=int(steps[-1])))
+        last = found.last if aims.after.size == rounds else replace(found.last, steps=int(steps[-1]))
+        after = state._replace(**aims.memory(), lead=last)
         values = [start.v, *found.v] if len(found.v) < 2 else np.vstack([start.v, found.v])
-        lo, hi, sums = np.append(start.lo, found.lo), np.append(start.hi, found.hi), found.sums
+        lo, hi, sums = np.concatenate(((start.lo,), found.lo)), np.concatenate(((start.hi,), found.hi)), found.sums
         if aims.after.size < rounds:
             played = np.searchsorted(aims.after, np.arange(rounds + 1))  # so many were found before each round
             values, lo, hi, sums = [values[k] for k in played], lo[played], hi[played], full.UNKNOWN

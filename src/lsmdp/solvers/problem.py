@@ -44,7 +44,7 @@ class Problem:
         """Number of states."""
         return self.lmdp.n
 
-    @property
+    @cached_property
     def plan(self) -> Plan:
         """How P's pattern would be eliminated, and what that would cost (kept with the model)."""
         return self.lmdp.elimination_plan

@@ -75,4 +75,4 @@ def iterate(task: Task, made: Factor, out: Rounds, seen: Seen | None, age: Age =
     aims = chord.Aims(frozen(task.costs), frozen(task.gaps), frozen(task.v))
     limits = chord.Limits(task.limit, task.price)
     told = chord.rounds(made.rows, made.anchor, aims, units, age, limits, known, chord.Found(*out))
-    return told[0], Age(*told[1:]), known._replace(known=True)
+    return told[0], Age(*told[1:]), Seen(known.z, known.logs, True)
