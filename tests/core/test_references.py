@@ -18,7 +18,7 @@ TESTED_BY = {
         "visits": "test_chains.test_expected_visits",
     },
     "chord": {
-        "rounds _round _range": "test_chord.test_rounds_end_where_the_certificate_does",
+        "rounds _round": "test_chord.test_rounds_end_where_the_certificate_does",
         "aged": "test_chord.test_a_factor_is_worn_once_a_new_one_would_have_paid",
         "_step": "test_chord.test_a_step_is_a_solve_for_what_the_pairs_leave",
         "_remember": "test_chord.test_pairs_are_orthonormal_and_moves_go_with_their_changes",
