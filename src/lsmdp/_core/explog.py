@@ -93,7 +93,7 @@ def logarithms(x: Any, out: Any) -> None:
 
 @inner()
 def near_excess(y: float) -> float:
-    """e^y - 1 - y for |y| <= SERIES."""
+    """e^y - 1 - y for |y| <= REACH_OF_THE_SERIES."""
     return y * y * (0.5 + y * (1 / 6 + y * (1 / 24 + y * (1 / 120 + y * (1 / 720)))))
 
 

@@ -1,4 +1,4 @@
-"""The command that lets walkers go: ``simulate``."""
+"""The command ``simulate``: walkers that follow a model, an answer or a run, and the log of what they did."""
 
 from __future__ import annotations
 
