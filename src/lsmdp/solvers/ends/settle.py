@@ -37,7 +37,7 @@ from lsmdp.errors import ConvergenceError
 SWEEPS_OF_A_GROUP = 5  # So many double sweeps are between two looks at the residual, so that looking costs a tenth.
 FEW_GROUPS = 10  # More groups than this take longer than to plan an elimination, which is a microsecond for each move.
 MOST_GROUPS = 2000  # So many groups are tried where nothing else is left; what comes out is judged by its bounds.
-NEWTON_STEPS = 60  # At most this many factors are made; a hard problem takes twenty.
+MOST_FACTORS = 60  # At most this many factors are made; a hard problem takes twenty.
 ROUNDING_ERRORS_OF_ZERO = 4.0  # A residual of so many times its own rounding error is taken for 0.
 GOOD_STEP = 0.1  # A step with an old factor may leave this share of the residual, or a new factor is made.
 # A step longer than this, in units of the temperature, leaves cliffs in v, which one more sweep smooths.
@@ -169,7 +169,7 @@ def _newton(problem: Settled[Any], trail: Trail) -> None:
     r, e = problem.residual(v)
     size = problem.size(r)
     factors = solves = 0
-    for _ in range(NEWTON_STEPS):
+    for _ in range(MOST_FACTORS):
         factor = problem.factored(v)
         trail.spread = factor.solve
         factors, before = factors + 1, inf
