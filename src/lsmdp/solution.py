@@ -1,4 +1,9 @@
-"""What ``solve`` returns: an answer with its proof."""
+"""What ``solve`` returns for a long-run average: a policy, what it costs, and the proof that no policy costs less.
+
+A :class:`Solution` holds the value function v, bounds between which the optimal average cost and that of the policy of
+v both lie, and the story of how v was found. The policy, its long-run law and the parts of its cost are worked out when
+they are asked for. The other ends return the classes of values.py.
+"""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import pytest
 
 from lsmdp import LMDP
 from lsmdp._core import exits
+from lsmdp._core.sparse import rows
 from tests import precise
 
 
@@ -97,5 +98,5 @@ def test_sweep_linear() -> None:
     lmdp, rng = model(5), np.random.default_rng(6)
     gain, source, f, order = rng.random(7), rng.random(7), rng.random(7), rng.permutation(7)[:6]
     swept = f.copy()
-    exits.sweep_linear(exits.moves(lmdp.P), gain, source, swept, order)
+    exits.sweep_linear(rows(lmdp.P), gain, source, swept, order)
     assert swept == pytest.approx(plain_sweep_linear(lmdp.P.toarray(), gain, source, f, order), abs=1e-14)

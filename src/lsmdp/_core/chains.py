@@ -1,7 +1,11 @@
-"""Compiled loops for the laws and the hitting times of a chain.
+"""Three loops for the facts of one chain: a law from detailed balance, a law from a factor, and expected visits.
+
+``balance`` takes P and its transpose and multiplies the ratios P(x,y) / P(y,x) along a search tree, which gives the law
+of a reversible chain; the moves outside of the tree are its check. ``left_null`` takes the shares of an elimination
+(factor.py) and gives the law of any chain. ``visits`` gives (I - P)^{-1} for few states that are left sooner or later.
 
 A stationary law may span more decades than a float64 holds, and a product along a path may leave the range and come
-back. Such numbers are kept *scaled*, as m 2^e with m in [1/2, 1) and an integer e; zero is m = 0.
+back. So the entries of a law are kept *scaled*, as m 2^e with m in [1/2, 1) and an integer e; zero is m = 0.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """How loops are compiled: those that Python calls, and those that only compiled loops call.
 
-Compiled loops are kept on disk, beside the sources or where NUMBA_CACHE_DIR says, so that only the first call waits.
+``entry()`` and ``inner()`` are the decorators for the two kinds. Compiled loops are kept on disk, beside the sources or
+where NUMBA_CACHE_DIR says, so that only the first call waits.
 """
 
 from __future__ import annotations

@@ -35,20 +35,13 @@ import numpy as np
 
 from lsmdp._core.compile import entry
 from lsmdp._core.explog import exponentials, extremes
+from lsmdp._core.sparse import Rows, rows
 from lsmdp._core.threads import in_slices
 from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen
 
 # Up to this span of v / T one exponential for each state does: the largest sum loses 5 * 100 eps.
 _SPAN_OF_ONE_EXPONENTIAL = 100.0
 _LEAST_SAFE_SUM = 1e-290  # In a sum from here on, what is lost below 1e-308 is far below any rounding.
-
-
-class Moves(NamedTuple):
-    """A sparse matrix in CSR, as the loops read it."""
-
-    indptr: Any
-    indices: Any
-    data: Any
 
 
 class Scaled(NamedTuple):
@@ -59,13 +52,6 @@ class Scaled(NamedTuple):
     low: float
 
 
-def moves(P: CSR, data: Floats | None = None) -> Moves:
-    """The arrays of P, unsigned and read-only, with entries of their own where they are given."""
-    unsigned = np.uint32 if P.indices.itemsize == 4 else np.uint64
-    entries = P.data if data is None else data
-    return Moves(frozen(P.indptr.view(unsigned)), frozen(P.indices.view(unsigned)), frozen(entries))
-
-
 def soft_minima(P: CSR, v: Floats, temperature: float, inside: Any) -> tuple[Floats, Floats]:
     """b(x) = -T log sum_y P(x,y) e^{-v(y)/T} and a bound on its error, for the states ``inside``; 0 elsewhere."""
     low, high = extremes(frozen(v))
@@ -74,17 +60,17 @@ def soft_minima(P: CSR, v: Floats, temperature: float, inside: Any) -> tuple[Flo
         w = np.empty(v.size)
         exponentials((v - low) / temperature, w)
     scaled, out = Scaled(frozen(v), w, low), np.zeros((2, v.size))
-    given = (moves(P), scaled, frozen(inside), temperature, out)
+    given = (rows(P), scaled, frozen(inside), temperature, out)
     in_slices(P.data.size, v.size, lambda _, first, last: _soft_minima(*given, first, last))
     return out[0], out[1]
 
 
 def sweep(P: CSR, own: Floats, v: Floats, temperature: float, order: Ints, discount: float = 1.0) -> None:
     """Set v(x) = own(x) - T log sum_y P(x,y) e^{-discount v(y)/T} in this order, in place; y != x if discount = 1."""
-    _sweep(moves(P), frozen(own), v, temperature, discount, frozen(order))
+    _sweep(rows(P), frozen(own), v, temperature, discount, frozen(order))
 
 
-def sweep_linear(A: Moves, gain: Floats, source: Floats, f: Floats, order: Ints) -> None:
+def sweep_linear(A: Rows, gain: Floats, source: Floats, f: Floats, order: Ints) -> None:
     """Set f(x) = gain(x) (source(x) + sum_{y != x} A(x,y) f(y)) in this order, in place."""
     _sweep_linear(A, frozen(gain), frozen(source), f, frozen(order))
 

@@ -1,4 +1,4 @@
-"""Sparse state reduction: Gaussian elimination for Markov chains, without a single subtraction.
+"""Gaussian elimination for Markov chains, state by state and without a single subtraction: linear equations and laws.
 
 :func:`eliminate` takes a plan (ordering.py) and the weights of a chain and returns an :class:`Elimination`, which
 solves linear equations with the matrix of this chain, and finds its stationary law.

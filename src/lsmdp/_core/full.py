@@ -26,9 +26,11 @@ schedule.
 Inversions are rare, so the compiled loop returns to Python for them, and LAPACK makes them. It is held to one thread:
 the bits would depend on the number of threads.
 
-**The certificate** takes, for all states, the largest of the rounding errors of sparse.py, which is that of the largest
-|log s|, v and r in one: s > e^-100 - eps, and |log s| <= max d = span v / T. Where v spans more than one scale can
-hold, a round is left to the general solver. The enclosure of sparse.py holds for sums in any order, fused or not.
+**The certificate** of a v is [min r - e, max r + e], where e bounds the rounding of all entries of r at once. sparse.py
+bounds the rounding of each r(x) by the number of its moves, |log s(x)|, |v(x)| and |r(x)|; here the largest of each
+over all states is put into that bound, with |log s| <= max d = span v / T. It holds for sums in any order, with
+products and sums rounded together or not. Where v spans more than one scale can hold, the sums s would underflow, and
+the round is left to the general solver.
 
 **Compiled loops.** Arrays are padded to a multiple of 8 columns, so that loops over them have no remainder: P with
 zeros, v with v(0), laws with zeros.

@@ -21,7 +21,7 @@ are gone. Its mean at mu = mu Q takes no pass at all, fast or slow as the chain 
     mu.KL(Q || Q') = mu.G(delta) - mu.G(eta).
 
 A constant in delta and eta changes nothing: it is chosen so that |delta| <= A with the least A; then |eta| <= A too.
-Where |delta| <= SERIES, G is its series. A mu that is LAW_GOAL off leaves at most |mu Q - mu|_1 = 2 LAW_GOAL and an
+Where |delta| <= 0.01, G is its series. A mu that is LAW_GOAL off leaves at most |mu Q - mu|_1 = 2 LAW_GOAL and an
 error of LAW_GOAL A^2; delta and eta are known to some eps, hence their G to some eps A. So the difference is taken
 where at least SHARE_LEFT A^2 is left: its relative errors are LAW_GOAL / SHARE_LEFT and some eps / (SHARE_LEFT A).
 Where less is left, as on chains that hardly mix and whose v moves as a whole in each part, and where policies differ

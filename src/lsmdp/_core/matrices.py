@@ -1,4 +1,7 @@
-"""A comparison of all pairs of rows of a matrix."""
+"""A comparison of all pairs of rows of a matrix: how much two laws have in common, and how far they are apart.
+
+chain/mixing.py finds Dobrushin coefficients with it, and theory/dense.py how much a change of the costs can move.
+"""
 
 from __future__ import annotations
 

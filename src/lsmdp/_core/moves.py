@@ -3,14 +3,21 @@
 ``lmdp.moves`` is a :class:`Sparse` or a :class:`Full`. Both answer the same questions about the policy Q_v of a value
 function v, and nobody outside asks which of the two it is:
 
-    flow(v)                         e^{-v}, its sums over the moves of each state, and their logarithms
+    flow(v)                         e^{-v/T}, its sums over the moves of each state, and their logarithms
+    scaled_sums(v)                  the same sums, each row by itself relative to the least v that it leads to
     residual(c, v)                  r = Bv - v, and bounds on it with all rounding enclosed
-    weights(v), push(v, p), ...     the entries of Q_v, p Q_v, Q_v f, KL(Q_v || P), a next state drawn from Q_v
+    weights(v)                      the entries of Q_v at the places of P's
+    push(v, p), expect(v, f)        p Q_v and Q_v f
+    kl(v)                           KL(Q_v || P) for each state
+    sample(v, states, uniforms)     next states, drawn from Q_v
     step(flow, p)                   p Q_v and KL(Q_v || P), from what is known of v
+    control(flow, kl, p, after)     T p.KL(Q_v || P), from what ``step`` gave
     divergence(flow, other)         KL(Q_v || Q_o) and max |Q_v - Q_o|, from what is known of both
     law(flow, rho)                  the stationary law of Q_v, where that takes no linear algebra
     track(...)                      Bellman updates for the mean of the costs, round after round
     account(...)                    what many rounds cost at once, as far as that can be done in one call
+    rest()                          what ``account`` keeps about stationary laws from one block to the next
+    at_once                         whether many rounds take less time together than one by one
 
 **Sparse** is any P, in compressed rows. Each answer is a pass over its moves (sparse.py, sparse_play.py,
 sparse_steps.py).

@@ -1,4 +1,9 @@
-"""Shortest ways along the moves of a chain, from states where a value is known."""
+"""Shortest ways along the moves of a chain, from states where a value is known: the algorithm of Dijkstra.
+
+What goes in is a length for each move and a value for each state. What comes out is the largest function below these
+values that no move contradicts. Goals use it for their bounds by paths, hitting times for a bound on large chains, and
+Newton's method to cut off what is too high.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Power steps z <- g * (A z), many in one call."""
+"""Power steps z <- g * (A z), many in one call.
+
+A is a matrix of weights in compressed rows, g and z are positive vectors. The largest and the least ratio of g * (A z)
+to z enclose the Perron root of diag(g) A, so that each step knows how far it still is from the end (solvers/power.py).
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """The certificate of any v, for every end: what a solve ends with, and what a user may call.
 
+``bounds(lmdp, c, v, end)`` takes anybody's v. For averages it returns two numbers, between which the optimum and the
+cost of the policy of v lie. For the other ends it returns a :class:`Pair`, two functions on the states that enclose the
+optimal cost from each state and that of the policy of the upper one.
+
 Write (Bv)(x) = c(x) - T log sum_y P(x,y) e^{-v(y)/T}, Q_v(y|x) ~ P(x,y) e^{-v(y)/T} and r = Bv - v. Gibbs' formula, row
 by row, gives for *every* v and every policy Q with the support of P
 
@@ -11,12 +15,13 @@ Write V for the optimum and J for the cost of the policy that v stands for.
 *Average.* In the long run v cancels altogether: J(Q_v) = mu.r >= lambda >= min r for the stationary law mu of Q_v, and
 both are at most max r.
 
-*Goal.* If Bv >= v on N then every policy costs at least v until it exits: v <= V. If Bv <= v then Q_v costs at most v,
-and it exits for sure, having the support of P: V <= J(Q_v) <= v. No sign of c is used. So a pair of functions with
-B lower >= lower and B upper <= upper proves lower <= V <= J(Q_upper) <= upper. From any v, such a pair is v - h, v + h
-with h - Q_v h = |r| + (twice the rounding of r): B is concave, so B(v + h) <= Bv + Q_v h = v + h + r - |r|; and
-B(v - h) falls short of v - h by a term of second order in h/T, for which h is raised where it must be. Both sides are
-then checked row by row, as they are returned, with the rounding of that very pass: r - e >= 0, and r + e <= 0.
+*Goal.* Let N be the states that are no goal and can reach one. If Bv >= v on N then every policy costs
+at least v until it exits: v <= V. If Bv <= v then Q_v costs at most v, and it exits for sure, having the support of P:
+V <= J(Q_v) <= v. No sign of c is used. So a pair of functions with B lower >= lower and B upper <= upper proves lower
+<= V <= J(Q_upper) <= upper. From any v, such a pair is v - h, v + h with h - Q_v h = |r| + (twice the rounding of r): B
+is concave, so B(v + h) <= Bv + Q_v h = v + h + r - |r|; and B(v - h) falls short of v - h by a term of second order in
+h/T, for which h is raised where it must be. Both sides are then checked row by row, as they are returned, with the
+rounding of that very pass: r - e >= 0, and r + e <= 0.
 
 *Discounted* by a. Here Bv = c - T log P e^{-av/T} and B(v + k) = Bv + ak, so that h may be a constant: V and J lie in
 v + [min r, max r]/(1 - a). The pair v + (min r - 2e)/(1 - a), v + (max r + 2e)/(1 - a) is checked in the same way. With
@@ -31,14 +36,20 @@ max r_s].
 (Fv - v)/D. Each step back is exact but for e_t, and B_t is monotone with B_t(v + k) = B_t v + k: so errors add up and
 do not grow, and the bounds are wider by the sum of the max e_t.
 
-**The policy's own average.** [min r, mu.r] is narrower than [min r, max r], often much: mu is small where r is large.
-Where P is reversible with the law rho, mu is proportional to rho(x) w(x) (Pw)(x) with w = e^{-v/T}, without linear
-algebra (policy.py). P is reversible only up to rounding. Let f = rho(x) P(x,y) / (rho(y) P(y,x)) be within a factor 1 +
-f0 of 1 for all moves, f0 measured here. Then P is within a factor 1 + f0 + 2ku of a kernel that is exactly reversible
-(the geometric mean of both directions, in rows off by as much), and by the Markov chain tree theorem a law whose moves
-are off by relative d is off by a relative 2 n d at most, to first order: exp(2 n d) - 1. The formula itself is off by a
-relative 745 eps or less. With |mu' - mu| <= q mu and any constant, (mu' - mu).r is at most q span(r). So J <= mu'.r + q
-span(r) + max e + 2 eps n max|r|, and never more than max r + max e.
+**The policy's own average** (``policy_bounds``). Both lambda and J = mu.r lie in [min r, mu.r], which is narrower than
+[min r, max r], often much: mu is small where r is large. To use it, mu must be known with a bound on its error. Where P
+is reversible with the law rho, mu is proportional to rho(x) w(x) (Pw)(x) with w = e^{-v/T} (policy.py), and the error
+has two parts.
+
+1. P is reversible only up to rounding. Let rho(x) P(x,y) / (rho(y) P(y,x)) be within a factor 1 + f0 of 1 for all
+   moves; f0 is measured here. Then P is within a factor 1 + f0 + 2ku of a kernel that is exactly reversible, the
+   geometric mean of both directions. By the Markov chain tree theorem, a law whose moves are off by a relative d is
+   itself off by at most a relative exp(2 n d) - 1.
+2. The formula is computed to a relative 745 eps or better.
+
+Let q be the sum of both, and mu' the computed law. Both laws have the sum 1, so that (mu' - mu).r <= q span(r). Hence
+J <= mu'.r + q span(r) + max e + 2 eps n max|r|, where the last two terms are the rounding of r and of the sum; and J is
+never more than max r + max e.
 """
 
 from __future__ import annotations

@@ -181,8 +181,8 @@ class FirstExit:
         order = self.as_stored if self.is_large else self.order
         for _ in range(TIME_SWEEPS // SWEPT_AT_ONCE):
             for _ in range(SWEPT_AT_ONCE // 2):
-                exits.sweep_linear(exits.moves(Q), gain, ones, w, order)
-                exits.sweep_linear(exits.moves(Q), gain, ones, w, order[::-1])
+                exits.sweep_linear(sparse.rows(Q), gain, ones, w, order)
+                exits.sweep_linear(sparse.rows(Q), gain, ones, w, order[::-1])
             if ((w - Q @ w)[self.order] >= 0.5).all():
                 return w
         return None

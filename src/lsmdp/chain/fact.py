@@ -1,4 +1,4 @@
-"""A number, or the reason why there is none."""
+"""A number about a chain, or the reason why there is none: what is exact only up to some size is returned as this."""
 
 from __future__ import annotations
 

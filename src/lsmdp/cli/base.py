@@ -1,4 +1,4 @@
-"""What the commands share: the program, its options, and how it complains."""
+"""What the commands share: the program itself, options that several of them have, and how mistakes are told."""
 
 from __future__ import annotations
 

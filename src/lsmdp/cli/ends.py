@@ -1,4 +1,4 @@
-"""``lsmdp solve`` for other ends than the average: what the options mean, and what is shown."""
+"""``lsmdp solve`` for other ends than the average: the options of each end, and the tables that are shown for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command about logs: ``fit``."""
+"""The command ``fit``: a log of movements becomes a model, with a report on how well it predicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that closes a control loop: ``follow``."""
+"""The command ``follow``: costs come in line by line, and policies go out, beside a system that runs."""
 
 from __future__ import annotations
 

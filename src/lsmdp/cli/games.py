@@ -1,4 +1,4 @@
-"""The commands about games: ``play`` and ``show``."""
+"""The commands ``play`` and ``show``: a game of learners against costs, and what came of one that was played."""
 
 from __future__ import annotations
 

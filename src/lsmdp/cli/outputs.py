@@ -1,4 +1,4 @@
-"""Where the answer of ``solve`` goes besides the terminal, and what is shown while it is awaited."""
+"""Where the answer of ``solve`` goes besides the terminal (files and a page), and what is shown while it is awaited."""
 
 from __future__ import annotations
 

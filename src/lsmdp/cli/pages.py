@@ -1,4 +1,4 @@
-"""The commands that show a run: ``report``, ``figures``, and ``demo``, which plays one first."""
+"""The commands that show a run: ``report`` and ``figures``, and ``demo``, which plays one first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command about the theory: ``certify``."""
+"""The command ``certify``: every statement of the paper, evaluated on one game."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that lets walkers go: ``simulate``."""
+"""The command ``simulate``: walkers that follow a model, an answer or a run, and the log of what they did."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WALKERS_COST_HELP = "The walkers follow the optimal policy for this cost; withou
 LEARNER_HELP = "Of a run: whose policies they follow, round by round.  [default: the first]"
 STEPS_HELP = "Of each walker.  [default: 1000; of a run: its rounds, and no more]"
 START_HELP = "Where they start: label or number.  [default: drawn from the long-run law; of a run: where it starts]"
-USUAL_STEPS = 1000  # Each walker makes this many steps where nobody says how many; the help says so, too.
+STEPS_OF_A_WALK = 1000  # Each walker makes this many steps where nobody says how many; the help says so, too.
 LOGS = (".csv", ".parquet")  # A log of walks may be written to files with these endings.
 
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP, show_default=False)]
@@ -140,7 +140,7 @@ def _of_answer(path: Path, steps: int | None, walkers: int, start: str | None, s
     found = read_answer(path)
     lmdp = LMDP(found.Q, found.labels)
     law = found.mu if start is None and found.mu is not None else first_law(lmdp, start)
-    steps = USUAL_STEPS if steps is None else steps
+    steps = STEPS_OF_A_WALK if steps is None else steps
     return lmdp.labels, steps, wander(lmdp.P, law, steps, walkers, seed)
 
 
@@ -161,7 +161,7 @@ def _of_kernel(
     from lsmdp.sources import read_cost, read_edge_costs, read_model
 
     lmdp = read_model(kernel, temperature=temperature, **repairs)
-    labels, steps = lmdp.labels, USUAL_STEPS if steps is None else steps
+    labels, steps = lmdp.labels, STEPS_OF_A_WALK if steps is None else steps
     if cost is None and edge_costs is None:
         return labels, steps, wander(lmdp.P, first_law(lmdp, start), steps, walkers, seed)
     c = read_cost("zero" if cost is None else cost, lmdp)

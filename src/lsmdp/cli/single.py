@@ -1,4 +1,4 @@
-"""The commands about one model and one cost: ``check`` and ``solve``."""
+"""The commands ``check`` and ``solve``: one model, and one cost on it."""
 
 from __future__ import annotations
 

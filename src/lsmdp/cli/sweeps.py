@@ -1,4 +1,4 @@
-"""The command about many runs: ``sweep``."""
+"""The command ``sweep``: many runs from one file, and the page about them."""
 
 from __future__ import annotations
 

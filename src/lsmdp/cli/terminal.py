@@ -1,4 +1,4 @@
-"""What the command line shows: a table of a solution, the report, the certificates and the progress of a run."""
+"""What the command line shows: tables of solutions and of runs, certificates, and the progress of what takes long."""
 
 from __future__ import annotations
 

@@ -33,8 +33,6 @@ from lsmdp.inputs.npy import Archive
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TABLES = (".csv", ".parquet")  # A table can be written to files with these endings.
-
 
 def names_column(labels: Sequence[str] | None, states: Ints) -> pa.Array:
     """What these states are called: their labels as text, or their numbers."""

@@ -1,4 +1,9 @@
-"""``solve``: run a method, then judge what it returns by the certificate alone. Other ends than the average: ends/."""
+"""``solve``: run a method, then judge what it returns by the certificate alone.
+
+What goes in is a model, a cost, an end, a width for the bounds and, perhaps, a method and a v to start from. What comes
+out is a :class:`~lsmdp.Solution`, or an error where the bounds are too wide and nobody has said that they may be. Other
+ends than the long-run average are passed on to ``ends/``.
+"""
 
 from __future__ import annotations
 

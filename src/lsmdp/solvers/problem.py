@@ -70,14 +70,14 @@ class Problem:
         if rho is None or np.ptp(v) > _SPAN_OF_PRODUCTS:
             return None
         z = np.exp(v.min() - v)
-        flow = z[self.P.indices]
-        flow *= self.P.data
-        flow *= np.repeat(rho * z, np.diff(self.P.indptr))
-        law = np.add.reduceat(flow, self.P.indptr[:-1])
+        moved = z[self.P.indices]
+        moved *= self.P.data
+        moved *= np.repeat(rho * z, np.diff(self.P.indptr))
+        law = np.add.reduceat(moved, self.P.indptr[:-1])
         total = law.sum()
-        flow /= total
+        moved /= total
         law /= total
-        return flow, law
+        return moved, law
 
     def residual(self, v: Floats) -> tuple[Floats, float, float]:
         """r = Bv - v and the bounds on lambda that it proves."""

@@ -1,4 +1,6 @@
-"""Kernels from files.
+"""Models from files: which endings are read, by which reader, and what each of them holds.
+
+``kernel_file`` takes a path and gives raw weights, with labels and positions where the file has them.
 
     .npz               scipy.sparse.save_npz; beside its arrays there may be ``labels`` (n names) and ``positions``
                        (n x 2), as ``write_model`` leaves them

@@ -55,7 +55,6 @@ PAIRED_WORDS: Mapping[str, tuple[str, ...]] = {
     "desde": ("hasta",),
     "van": ("naar",),
 }
-ENDS_OF_A_MOVE = ("from", "to")  # These are the roles of the columns that say where a move begins and ends.
 # A column with one of these names holds the weights of moves; the first of them that is there is taken.
 WEIGHTS = (
     "weight weights w count counts n num number freq frequency times trips transitions flow volume probability prob p "

@@ -1,4 +1,7 @@
-"""Which columns of an edge list are its ends and its weight: as the user says, or as the names say (headers.py)."""
+"""Which columns of an edge list are its ends and its weight: those that the user names, or those whose names fit.
+
+headers.py knows the names that people give such columns.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/paper.md, written from the register: ``python -m lsmdp.theory.page > docs/paper.md``."""
+"""The page docs/paper.md, written from the register of statements: ``python -m lsmdp.theory.page > docs/paper.md``."""
 
 from __future__ import annotations
 

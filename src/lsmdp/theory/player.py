@@ -1,4 +1,8 @@
-"""A learner on its way through a game, round by round, in units of the temperature."""
+"""A learner on its way through a game, round by round, in units of the temperature.
+
+What goes in is a learner and, round after round, a cost; what comes out are the rows of rows.py about its policies, the
+law of its state, and what it paid. It is worked out from the definitions, apart from the accounts of game/.
+"""
 
 from __future__ import annotations
 

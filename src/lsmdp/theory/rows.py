@@ -1,4 +1,7 @@
-"""What is written down of each round. Row [t-1] holds round t; names that end in _at are states."""
+"""What is written down of each round of a game for the theory: named columns with a number a round.
+
+Row [t-1] holds round t; names that end in _at are states.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All statements about one game."""
+"""``certify``: all statements of the paper, and those beyond it, evaluated on one game, with a table of what holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pages of runs and sweeps share: one look, one script of small tools, one way to put a page together.
+"""What all pages share: one frame, one look, one script of small tools, and one way to put a page together.
 
 A page is one file that works from disk: style, scripts and data are inside, and its policy lets it ask nothing of any
 network. It draws itself from one JSON object.
@@ -10,24 +10,30 @@ import html
 import json
 from collections.abc import Mapping
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from lsmdp import __version__
 
 
 def assemble(package: str, story: Mapping[str, Any]) -> str:
-    """The page whose ``page.html`` and ``page.js`` are in a package, telling a story."""
+    """The page of a package, telling a story: its ``page.html``, ``page.js`` and, where it has one, ``page.css``."""
     shared, own = files("lsmdp.report.pages"), files(package)
-    scripts = (shared / "common.js", own / "page.js")
     parts = {
         "title": html.escape(f"{story['headline']} · lsmdp"),
-        "css": (shared / "page.css").read_text(encoding="utf-8"),
-        "js": "\n".join(script.read_text(encoding="utf-8") for script in scripts),
+        "css": _joined(shared / "page.css", own / "page.css"),
+        "main": _joined(own / "page.html"),
+        "js": _joined(shared / "common.js", own / "page.js"),
         "version": __version__,
         # "<" would let a name end the script element
         "data": json.dumps(story, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
     }
-    text = (own / "page.html").read_text(encoding="utf-8")
+    text = _joined(shared / "frame.html")
     for name, content in parts.items():
         text = text.replace("{{" + name + "}}", content, 1)
     return text
+
+
+def _joined(*parts: Traversable) -> str:
+    """The texts of those files that are there, one after the other."""
+    return "\n".join(part.read_text(encoding="utf-8") for part in parts if part.is_file())

@@ -1,4 +1,4 @@
-"""How the pages say numbers: with their plural, without a zero that has a sign, and with digits that mean something."""
+"""How the pages write numbers: with the right plural, with no sign on a zero, and with no digits that mean nothing."""
 
 from __future__ import annotations
 

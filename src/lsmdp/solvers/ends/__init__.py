@@ -1,4 +1,14 @@
-"""One file per end: goals (and their composition), discounts, horizons, periods. ``solve_end`` chooses among them."""
+"""Problems that end, or whose costs change with the round: one file for each end of ``lsmdp.ends``.
+
+``solve_end`` takes a model, a cost and an end and calls the file for it:
+
+- :mod:`~lsmdp.solvers.ends.goal`: the least cost until a goal is reached (compose.py: several such solutions added up);
+- :mod:`~lsmdp.solvers.ends.discounted`: discounted costs;
+- :mod:`~lsmdp.solvers.ends.horizon`: a given number of rounds, each with its own cost;
+- :mod:`~lsmdp.solvers.ends.periodic`: costs that come again every day.
+
+The first two share the engine of settle.py. All of them end with the bounds of ``lsmdp.certificates``.
+"""
 
 from __future__ import annotations
 

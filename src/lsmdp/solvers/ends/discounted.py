@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lsmdp._core import exits, sparse
-from lsmdp._core.factor import Elimination, Plan, eliminate
+from lsmdp._core.factor import Elimination, eliminate
 from lsmdp.arrays import Floats
 from lsmdp.certificates import Discount
 from lsmdp.ends import Discounted
 from lsmdp.model import LMDP
 from lsmdp.solution import Solution
 from lsmdp.solvers.ends.goal import scale_of, status_of
-from lsmdp.solvers.ends.settle import Trail, settle
+from lsmdp.solvers.ends.settle import Settled, Trail, settle
 from lsmdp.values import Values
 
 # The average solution to start from is found to this width, in units of the span of the costs; a rough one will do.
@@ -31,25 +30,8 @@ AVERAGE_WIDTH = 1e-3
 LATE_DISCOUNT = 0.9  # From this discount on, the average solution is closer than the mean cost.
 
 
-@dataclass(frozen=True, eq=False)
-class Killed:
-    """The discounted equations as settle.py wants them."""
-
-    problem: Discount
-
-    @property
-    def temperature(self) -> float:
-        """The unit of v."""
-        return self.problem.lmdp.temperature
-
-    @property
-    def plan(self) -> Plan:
-        """How P's pattern is eliminated (kept with the model)."""
-        return self.problem.lmdp.elimination_plan
-
-    def residual(self, v: Floats) -> tuple[Floats, Floats]:
-        """r = Bv - v, and its rounding."""
-        return self.problem.residual(v)
+class Killed(Settled[Discount]):
+    """The discounted equations as settle.py wants them. They are not linear in any coordinates: there is no leap."""
 
     def size(self, r: Floats) -> float:
         """The span: constants are no trouble."""
@@ -64,10 +46,6 @@ class Killed:
                 exits.sweep(lmdp.P, self.problem.c, out, lmdp.temperature, way, self.problem.discount)
         return out
 
-    def limited(self, v: Floats) -> Floats:
-        """v as it is: nothing is known to be above the solution."""
-        return v
-
     def centred(self, v: Floats) -> Floats:
         """v moved by the constant that puts the middle of its residuals at 0."""
         r = self.problem.residual(v)[0]
@@ -78,10 +56,6 @@ class Killed:
         lmdp, a = self.problem.lmdp, self.problem.discount
         weights = sparse.policy_weights(lmdp.P, a * v, lmdp.temperature)
         return eliminate(lmdp.elimination_plan, a * weights, np.full(lmdp.n, 1.0 - a))
-
-    def leap(self, v: Floats) -> Floats | None:  # noqa: ARG002
-        """There is no such step: the equations are not linear in any coordinates."""
-        return None
 
 
 def solve_discounted(

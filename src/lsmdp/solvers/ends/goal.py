@@ -22,15 +22,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csgraph
 
-from lsmdp._core import exits
-from lsmdp._core.factor import Elimination, Plan
+from lsmdp._core import exits, sparse
+from lsmdp._core.factor import Elimination
 from lsmdp.arrays import EPS, Floats, Ints, like, read_only, row_sums
 from lsmdp.certificates import exit_pair
 from lsmdp.certificates.first_exit import FirstExit
@@ -38,7 +37,7 @@ from lsmdp.ends import Goal
 from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP
 from lsmdp.solution import Solution
-from lsmdp.solvers.ends.settle import Trail, settle
+from lsmdp.solvers.ends.settle import Settled, Trail, settle
 from lsmdp.values import Values
 
 # Up to this span of v / T the linear system for e^{-v/T} is solved: e^-650 is far above the smallest float.
@@ -53,21 +52,8 @@ FIRST_WIDTH, LAST_WIDTH = 1e-4, 1e-13
 Decide = Callable[[LMDP, Floats, float], Solution]
 
 
-@dataclass(frozen=True, eq=False)
-class Exit:
-    """The equations as settle.py wants them."""
-
-    problem: FirstExit
-
-    @property
-    def temperature(self) -> float:
-        """The unit of v."""
-        return self.problem.lmdp.temperature
-
-    @property
-    def plan(self) -> Plan:
-        """How P's pattern is eliminated (kept with the model)."""
-        return self.problem.lmdp.elimination_plan
+class Exit(Settled[FirstExit]):
+    """The equations as settle.py wants them. At the goals v is given, so that it cannot be moved by a constant."""
 
     @cached_property
     def own(self) -> Floats:
@@ -75,10 +61,6 @@ class Exit:
         T, c = self.temperature, self.problem.c
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return np.asarray(c + T * np.log1p(-self.problem.lmdp.P.diagonal() * np.exp(-c / T)))
-
-    def residual(self, v: Floats) -> tuple[Floats, Floats]:
-        """r = Bv - v on N, and its rounding."""
-        return self.problem.residual(v)
 
     def size(self, r: Floats) -> float:
         """The largest entry."""
@@ -99,8 +81,8 @@ class Exit:
             low = float(ends.min())
             z, gain, nothing = np.exp((low - out) / T), np.exp(-self.own / T), np.zeros(out.size)
             for _ in range(times):
-                exits.sweep_linear(exits.moves(P), gain, nothing, z, order)
-                exits.sweep_linear(exits.moves(P), gain, nothing, z, order[::-1])
+                exits.sweep_linear(sparse.rows(P), gain, nothing, z, order)
+                exits.sweep_linear(sparse.rows(P), gain, nothing, z, order[::-1])
             with np.errstate(divide="ignore"):
                 return self.problem.filled(low - T * np.log(z))
         for _ in range(times):
@@ -110,10 +92,6 @@ class Exit:
 
     def _ascending(self, inner: Floats) -> Ints:
         return np.asarray(self.problem.order[np.argsort(inner, kind="stable")])
-
-    def centred(self, v: Floats) -> Floats:
-        """v as it is: at the goals it is given."""
-        return v
 
     def factored(self, v: Floats) -> Elimination:
         """I - Q_v on N."""

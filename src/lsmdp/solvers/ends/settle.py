@@ -21,58 +21,75 @@ Rounding has the last word: nothing is done about a residual of a few times its 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from math import inf, log
-from typing import Protocol
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from lsmdp._core.factor import Elimination, Plan
 from lsmdp.arrays import Floats
-from lsmdp.certificates.first_exit import Spread
+from lsmdp.certificates import Discount
+from lsmdp.certificates.first_exit import FirstExit, Spread
 from lsmdp.errors import ConvergenceError
 
 SWEEPS_OF_A_GROUP = 5  # So many double sweeps are between two looks at the residual, so that looking costs a tenth.
 FEW_GROUPS = 10  # More groups than this take longer than to plan an elimination, which is a microsecond for each move.
 MOST_GROUPS = 2000  # So many groups are tried where nothing else is left; what comes out is judged by its bounds.
-NEWTON_STEPS = 60  # At most this many factors are made; a hard problem takes twenty.
+MOST_FACTORS = 60  # At most this many factors are made; a hard problem takes twenty.
 ROUNDING_ERRORS_OF_ZERO = 4.0  # A residual of so many times its own rounding error is taken for 0.
 GOOD_STEP = 0.1  # A step with an old factor may leave this share of the residual, or a new factor is made.
 # A step longer than this, in units of the temperature, leaves cliffs in v, which one more sweep smooths.
 STEP_FROM_A_CLIFF = 1e-3
 
 
-class Settled(Protocol):
+Problem = TypeVar("Problem", FirstExit, Discount)
+
+
+@dataclass(frozen=True, eq=False)
+class Settled(ABC, Generic[Problem]):
     """The equations, and how to move towards their solution."""
+
+    problem: Problem
 
     @property
     def temperature(self) -> float:
         """The unit of v."""
+        return self.problem.lmdp.temperature
 
     @property
     def plan(self) -> Plan:
-        """How the elimination would go; worked out when it is first asked for."""
+        """How the elimination would go; worked out when it is first asked for, and kept with the model."""
+        return self.problem.lmdp.elimination_plan
 
     def residual(self, v: Floats) -> tuple[Floats, Floats]:
         """r = Bv - v, and a bound on the rounding of each entry."""
+        return self.problem.residual(v)
 
+    @abstractmethod
     def size(self, r: Floats) -> float:
         """How large a residual is, for the certificate."""
 
+    @abstractmethod
     def swept(self, v: Floats, times: int) -> Floats:
         """v after so many double sweeps."""
 
-    def centred(self, v: Floats) -> Floats:
-        """v moved by a constant, where constants are no trouble; only between sweeps, for it spoils Newton's steps."""
-
+    @abstractmethod
     def factored(self, v: Floats) -> Elimination:
         """I - Q_v, factored."""
 
-    def limited(self, v: Floats) -> Floats:
-        """v lowered to what is known to be above the solution."""
+    def centred(self, v: Floats) -> Floats:
+        """v moved by a constant, where constants are no trouble; only between sweeps, for it spoils Newton's steps."""
+        return v
 
-    def leap(self, v: Floats) -> Floats | None:
+    def limited(self, v: Floats) -> Floats:
+        """v lowered to what is known to be above the solution, where anything is."""
+        return v
+
+    def leap(self, v: Floats) -> Floats | None:  # noqa: ARG002 - the name of what others take
         """The solution in one step, where there is such a step."""
+        return None
 
 
 @dataclass
@@ -92,7 +109,7 @@ class Trail:
         self.story.append(sentence)
 
 
-def settle(problem: Settled, trail: Trail, enough: float = 0.0) -> Trail:
+def settle(problem: Settled[Any], trail: Trail, enough: float = 0.0) -> Trail:
     """Solve to a residual of ``enough``, or as far as rounding lets us; the certificate is the caller's business."""
     if _sweeps(problem, trail, FEW_GROUPS, enough):
         return trail
@@ -108,7 +125,7 @@ def settle(problem: Settled, trail: Trail, enough: float = 0.0) -> Trail:
     return trail
 
 
-def _sweeps(problem: Settled, trail: Trail, most: int, enough: float) -> bool:
+def _sweeps(problem: Settled[Any], trail: Trail, most: int, enough: float) -> bool:
     """Sweep as long as at most so many groups seem to be needed; whether that was enough."""
     v, taken, before = trail.v, 0, inf
     size, floor = _seen(problem, v, enough)
@@ -129,7 +146,7 @@ def _sweeps(problem: Settled, trail: Trail, most: int, enough: float) -> bool:
     return best[0] <= floor
 
 
-def _seen(problem: Settled, v: Floats, enough: float) -> tuple[float, float]:
+def _seen(problem: Settled[Any], v: Floats, enough: float) -> tuple[float, float]:
     """The size of the residual of v, and the size that will do; v = inf is as far away as can be."""
     r, e = problem.residual(v)
     size = problem.size(r)
@@ -143,7 +160,7 @@ def _needed(size: float, floor: float, rate: float) -> float:
     return log(size / floor) / -log(rate) if 0.0 < rate < 1.0 and floor > 0.0 else inf
 
 
-def _newton(problem: Settled, trail: Trail) -> None:
+def _newton(problem: Settled[Any], trail: Trail) -> None:
     leapt = problem.leap(trail.v)
     if leapt is not None:
         trail.v, trail.steps = leapt, trail.steps + 1
@@ -152,7 +169,7 @@ def _newton(problem: Settled, trail: Trail) -> None:
     r, e = problem.residual(v)
     size = problem.size(r)
     factors = solves = 0
-    for _ in range(NEWTON_STEPS):
+    for _ in range(MOST_FACTORS):
         factor = problem.factored(v)
         trail.spread = factor.solve
         factors, before = factors + 1, inf

@@ -1,6 +1,8 @@
 """The same model again, with a cost that has changed a little: what is tried for the next cost, and in which order.
 
-An *anchor* is an earlier v at which I - Q was factored; steps with that factor (chord.py) serve many later costs.
+``follow`` takes costs, one a round, the gap that each may have, and what the last solve left; it returns the optimum
+for each cost with the bounds that certify it, and what it leaves for the next one. What is tried depends on what is at
+hand. An *anchor* is an earlier v at which I - Q was factored; steps with that factor (chord.py) serve many later costs.
 Sweeps (sweeps.py) and power steps need none.
 
 | what is at hand | what is done for the next cost |
@@ -10,16 +12,17 @@ Sweeps (sweeps.py) and power steps need none.
 | an anchor | steps with its factor; where these are dear, an attempt without it goes first |
 | steps with the factor fail | the anchor moves to the present v, once |
 | they fail again | a solve from the best v; where an elimination is cheap, inverse iteration first (LAPACK if few) |
-| the factor is worn | the new v becomes the anchor |
+| a new factor would save more than it costs | the new v becomes the anchor |
 
 *No anchor.* On graphs that mix fast, or are two such graphs loosely joined, sweeps are all it takes. Where v is too
 steep for them, power steps take their place. Power steps with pairs of residuals (chord.py without a factor) remove a
 few slow modes: other chains that are nearly decomposable or nearly periodic have no more.
 
-*Worn.* The anchor moves when its recent rounds take more steps than its rounds did on average, the price F of the
-factor included: the mean (F + k_1 + ... + k_m) / m falls as long as the next k is below it, and rises from there on.
-So a factor is kept where rounds would soon take as many steps with a new one. That they would cannot be known: each
-round, a tenth of the steps beyond the first is left out of the sum, so that one day the doubt is put to the test.
+*When a factor is replaced.* Let making a factor cost as much as F steps, and let the rounds with it take k_1, ..., k_m
+steps. A round has then cost (F + k_1 + ... + k_m) / m steps on average. This mean falls as long as the next round takes
+fewer steps than it, and rises from there on: that is when a new factor is made, which the story calls *worn*. Whether
+rounds would take fewer steps with a new factor cannot be known. So that it is tried sooner or later, a tenth of the
+steps beyond the first of each round is left out of the sum.
 
 *Failing.* Steps with a factor fail where another well of v becomes the deepest, and v moves far.
 

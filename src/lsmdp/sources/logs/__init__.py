@@ -1,4 +1,9 @@
-"""From a log of movements to a model: ``fit`` and ``from_trajectories``."""
+"""From a log of movements to a model.
+
+``fit`` estimates a kernel and says how well it predicts moves that were held out; ``from_trajectories`` gives the model
+alone. log.py and trips.py read the two kinds of tables, columns.py finds their columns, times.py reads times, states.py
+the list of all states, and estimate.py does the counting.
+"""
 
 from lsmdp.sources.logs.estimate import (
     SMOOTHING,

@@ -2,8 +2,8 @@
 
 Logs come as
 
-    .csv, .tsv, .txt,  the columns entity, time and state (columns.py: by what names), rows in any order; they are
-    sorted .parquet           by entity and time
+    .csv, .tsv, .txt,  the columns entity, time and state (columns.py: by what names), with rows in any order: they
+    .parquet           are sorted by entity and time
     .jsonl             one sequence of states a line: ["a", "b", "c"] or {"states": ["a", "b", "c"]}
 
 or, in Python, as such columns, a table of another library, or sequences. Two consecutive records of an entity are one

@@ -1,4 +1,5 @@
-"""What the makers share: rows of equal width as a sparse matrix, and arguments that are probabilities."""
+"""What several makers of models need: rows of equal width as a sparse matrix, and a check of arguments that are
+chances."""
 
 from __future__ import annotations
 
