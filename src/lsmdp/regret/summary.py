@@ -207,7 +207,7 @@ def _plan(run: Run, wanted: bool | None, notes: list[str]) -> Hindsight | None:
     if wanted is None and work > PLAN_WORK:
         notes.append(
             f"The dynamic regret was left out: a plan in hindsight for {run.rounds:,} rounds of {run.lmdp.nnz:,} moves "
-            f"would take about {work / 1e9:,.0f} s. regret(dynamic=True) insists."
+            f"would take about {work / 1e9:,.0f} s. regret(dynamic=True), or --dynamic, insists."
         )
         return None
     try:
