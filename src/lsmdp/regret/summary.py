@@ -51,6 +51,7 @@ MARK_WORK = 2e10  # multiply-adds that the regret along the way may cost
 PLAN_WORK = 3e10
 # The same for playing all learners again to attribute their regret to rounds and states: about a second.
 REPLAY_WORK = 1e9
+ABOUT_DYNAMIC = "The dynamic regret was "  # how notes about it begin
 FAR_BELOW = 0.01  # per round: a stationary policy this much cheaper than the leader is worth a warning
 
 
@@ -206,7 +207,7 @@ def _plan(run: Run, wanted: bool | None, notes: list[str]) -> Hindsight | None:
     work = work_of_plan(run.lmdp, run.rounds)
     if wanted is None and work > PLAN_WORK:
         notes.append(
-            f"The dynamic regret was left out: a plan in hindsight for {run.rounds:,} rounds of {run.lmdp.nnz:,} moves "
+            f"{ABOUT_DYNAMIC}left out: a plan in hindsight for {run.rounds:,} rounds of {run.lmdp.nnz:,} moves "
             f"would take about {work / 1e9:,.0f} s. regret(dynamic=True), or --dynamic, insists."
         )
         return None
@@ -215,7 +216,7 @@ def _plan(run: Run, wanted: bool | None, notes: list[str]) -> Hindsight | None:
     except SpecError as refused:
         if wanted:
             raise
-        notes.append(f"The dynamic regret was left out: {refused}")
+        notes.append(f"{ABOUT_DYNAMIC}left out: {refused}")
         return None
 
 

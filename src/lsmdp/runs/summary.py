@@ -20,6 +20,7 @@ from lsmdp.game import Run, Tally
 from lsmdp.game.records import tally_form
 from lsmdp.learners import CompleteLearner
 from lsmdp.regret import regret
+from lsmdp.regret.summary import ABOUT_DYNAMIC
 from lsmdp.runs.dynamic import attributed, write_dynamic
 from lsmdp.runs.folder import Folder, damaged
 
@@ -35,7 +36,7 @@ def summarise(folder: Folder, run: Run) -> dict[str, Any]:
         write_dynamic(folder, run.lmdp, told)
     elif known.plan is not None:
         known.notes.append(
-            "The dynamic regret was not attributed to rounds and states, since that would take longer than a moment. "
+            f"{ABOUT_DYNAMIC}not attributed to rounds and states, since that plays all of them again. "
             f"To have it: {spec.model_copy(update={'dynamic': True}).command(folder.path)}"
         )
     found = known.to_dict()
