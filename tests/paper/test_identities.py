@@ -232,3 +232,29 @@ def test_new_I4(case: Case) -> None:
         for p, c_t in zip(laws, one.costs, strict=False):
             right += float(p @ (c_t - one.c[-1])) + float(p @ kl(Q, one.Q[-1]))
         close(found.right[k], right, weighted(case) * (1.0 + B))
+
+
+@few
+@given(case=cases)
+def test_new_dynamic(case: Case) -> None:
+    """loss - p_1.V_1 and the divergences from the plan, by their definitions; and after every round they agree."""
+    one = straight(case)
+    V = [np.zeros(one.n)]
+    for c_t in one.costs[::-1]:
+        V.insert(0, bellman(one.P, c_t, V[0]))
+    within = 8.0 * one.error(case.record) * (1.0 + V[0].max())
+    for player, walk in zip(case.players, walks(case), strict=True):
+        found = certificate("new:dynamic", case.record, player)
+        assert found.holds, player.name
+        assert found.left.size == case.rounds
+        close(found.left[-1], sum(walk.loss) - one.start @ V[0], within)
+        apart = [float(p @ kl(Q, policy_of(one.P, ahead))) for p, Q, ahead in zip(walk.p, walk.Q, V[1:], strict=False)]
+        close(found.right[-1], sum(apart), within)
+        assert found.right[-1] >= 0.0
+
+
+def test_new_dynamic_is_left_out_where_costs_are_gone() -> None:
+    game = trace(lsmdp.ring(4), (c_t for c_t in np.random.default_rng(0).random((5, 4))))
+    found = certificate("new:dynamic", game, game.ftl)
+    assert found.holds is None
+    assert "read only once" in found.where

@@ -5,6 +5,7 @@ A mutation returns the certificate in the wrong world. Beside it, the same state
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -280,6 +281,15 @@ def tracks_other_costs(_: Patch) -> Certificate:
     return certificate("new:tracking", sought(), sought().players[1])
 
 
+def with_the_plan_of_other_costs(patch: Patch) -> Certificate:
+    """The plan in hindsight is that of costs that are a millionth higher."""
+    module = importlib.import_module("lsmdp.theory.trace")
+    right = module.plan_of
+    patch.setattr(module, "plan_of", lambda lmdp, costs, start: right(lmdp, (1.0 + 1e-6) * np.asarray(costs), start))
+    game = mixed.__wrapped__()
+    return certificate("new:dynamic", game, game.players[0])
+
+
 MUTATIONS: dict[str, Mutation] = {
     "ass:irred": periodic,
     "ass:ergod": strangers,
@@ -322,6 +332,7 @@ MUTATIONS: dict[str, Mutation] = {
     "new:I2": with_player(mixed, 0, "new:I2", lambda rows: {"divergence": 0.0 * rows.divergence}),
     "new:I3": with_player(mixed, 0, "new:I3", lambda rows: {"ideal": rows.loss}),  # p_t in place of mu_t
     "new:I4": with_rivals("new:I4", phase=0.0),  # no phase term
+    "new:dynamic": with_the_plan_of_other_costs,
     "new:log": passed_off("new:log"),
     "new:ksteps": passed_off("new:ksteps"),
     "new:sensitivity": with_leaders(coin, "new:sensitivity", sensitivity=0.95),

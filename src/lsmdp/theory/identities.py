@@ -11,6 +11,7 @@ leader of round t, Delta_t = c_bar_{t+1} - c_bar_t, and a learner plays Q_t = Q_
     new:I2         R' = Rbar + sum t (p_t - mu*_t).Delta_t + sum (p_t - p_{t+1}).v*_t + sum p_t.KL(Q_t||Q*_t)
     new:I3         sum f(pi_t;c_t) - T lambda_{T+1} = sum t mu_t.KL(Q_t||Q*_{t+1}) - (t-1) mu_t.KL(Q_t||Q*_t)
     new:I4         rivals.py
+    new:dynamic    loss - p_1.V_1 = sum p_t.KL(Q_t||Q_{V_{t+1}}), with V_t = B_t V_{t+1} the plan in hindsight
 
 The identities are checked after every round, not only at the end. Proofs are in docs/theory.md.
 
@@ -24,13 +25,18 @@ it meets the residual without its middle, gap_t. Altogether
     g s (T + sum [1 + t span(v_{t+1} - v_t) + t |mu_{t+1} - mu_t|_1]) + g sum t (gap_t + mu_t.KL(Q_t||Q_{t+1})),
 
 and sums are compensated. For follow the leader each bracket is bounded: the whole grows like T.
+
+**Rounding in new:dynamic.** Nothing in it is solved for either. After t rounds it reads sum loss - (p_1.V_1 -
+p_{t+1}.V_{t+1}) = sum p.KL, and both sides are sums along the same computed laws, which fit each other up to g in each
+round: that meets V_{t+1}, a loss and a logarithm of Q_t/Q_{V_{t+1}}, all at most s = 1 + span v + span V + max|c|. V_t
+is off by g s in each round, too. So the sides agree up to 2 g s t, with the span of V in g as well.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from lsmdp.arrays import Floats, running_sum
+from lsmdp.arrays import EPS, Floats, running_sum
 from lsmdp.theory.certificate import (
     Certificate,
     Reading,
@@ -41,6 +47,8 @@ from lsmdp.theory.lemmas import no_laws
 from lsmdp.theory.regrets import GONE, any_regret, round_errors
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import PlayerTrace, Trace
+
+NO_PLAN = "the costs could be read only once, or are too many to be read backwards, so there is no plan in hindsight"
 
 
 def idealised(game: Trace) -> Floats:
@@ -200,3 +208,22 @@ def I4(game: Trace, *, reading: Reading) -> Certificate:
     tolerance = game.T * game.final_gap + game.noise * game.T * sizes
     names, left = [rival.name for rival in game.rivals], [rival.loss for rival in game.rivals]
     return equal("new:I4", reading, left, right, tolerance=tolerance, trivial=any_regret(game), places=names)
+
+
+@statement(
+    "new:dynamic",
+    "",
+    "new",
+    "dynamic regret: loss - p_1.V_1 = sum p_t.KL(Q_t||Q_{V_{t+1}}) for any policies; V_t = B_t V_{t+1}, V_{T+1} = 0",
+    per_learner=True,
+)
+def dynamic(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certificate:
+    """What a learner paid beyond the plan in hindsight, by its definition and by divergences, after every round."""
+    rows, t = player.rows, game.rounds
+    if np.isnan(rows.price).any():
+        return left_out("new:dynamic", reading, NO_PLAN, about=player.name)
+    left, right = running_sum(rows.loss - rows.planned), running_sum(rows.price)
+    plan, own = float(rows.span_plan.max()), float(rows.span_v.max())
+    grain, size = game.grain + 8.0 * EPS * plan, 1.0 + own + plan + float(game.steps.cost.max())
+    tolerance, trivial = 2.0 * grain * size * t, any_regrets(game)
+    return equal("new:dynamic", reading, left, right, tolerance=tolerance, trivial=trivial, rounds=t, about=player.name)

@@ -14,6 +14,7 @@ from lsmdp.arrays import Floats, mean
 from lsmdp.learners import CompleteLearner, Tracking
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
+from lsmdp.theory.ahead import Ahead
 from lsmdp.theory.moment import (
     Moment,
     divergence,
@@ -72,8 +73,8 @@ class Traced:
         r, lo, hi = unit.moves.residual(moment.c, v)
         return chosen, Play(v, q, log_ratio, row_sums_of(unit.P, q * log_ratio), r, hi - lo, mu)
 
-    def play(self, c_t: Floats, now: Moment, after: Moment) -> None:
-        """One round, in units of the temperature."""
+    def play(self, c_t: Floats, now: Moment, after: Moment, ahead: Ahead | None) -> None:
+        """One round, in units of the temperature; ``ahead`` is the plan in hindsight."""
         unit, own, p = now.lmdp, self.coming, self.law
         law = np.bincount(unit.P.indices, p[unit.entry_rows] * own.q, unit.n).astype(np.float64)
         law = law / law.sum()
@@ -104,6 +105,7 @@ class Traced:
                 own_shift=mean(shift, own.r - (own.r.min() + own.r.max()) / 2),
                 own_change_v=np.ptp(self.coming.v - own.v),
                 own_change_mu=np.abs(self.coming.mu - own.mu).sum(),
+                **_beside_plan(unit, own, p, law, ahead),
             )
         )
         self.law, self.last, self.last_mu = law, now.v, own.mu
@@ -118,3 +120,12 @@ class Traced:
                 v = (once + twice) / 2 if self.tracking.averaged else once
                 widest = max(widest, float(np.ptp(once)), float(np.ptp(v)))
         return widest
+
+
+def _beside_plan(unit: LMDP, own: Play, p: Floats, law: Floats, ahead: Ahead | None) -> dict[str, float]:
+    """What new:dynamic speaks of, in one round from the law p to the next."""
+    if ahead is None:
+        return dict.fromkeys(("price", "planned", "span_plan"), float("nan"))
+    apart = divergence(unit.P, own.q, ahead.q, ahead.log_ratio - own.log_ratio)
+    planned = mean(p, ahead.here) - mean(law, ahead.after) + ahead.step
+    return {"price": mean(p, apart), "planned": planned, "span_plan": float(np.ptp(ahead.after))}

@@ -121,3 +121,6 @@ class PlayerRows(NamedTuple):
     own_shift: Any  # (mu_{t-1} - mu_t).r_t, 0 in the first round
     own_change_v: Any  # span(v_{t+1} - v_t)
     own_change_mu: Any  # |mu_{t+1} - mu_t|_1
+    price: Any  # p_t.KL(Q_t || Q_{V_{t+1}}), the plan in hindsight; nan where that is not known, as in the next two
+    planned: Any  # p_t.V_t - p_{t+1}.V_{t+1}, which the plan pays in round t from where the learner is
+    span_plan: Any  # span(V_{t+1})

@@ -28,7 +28,7 @@ computed in all rounds of small models, in the marked rounds 1, 2, 5, 10, 20, ..
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -49,6 +49,7 @@ from lsmdp.policy import Policy
 from lsmdp.regret import CostRange
 from lsmdp.solvers import solve
 from lsmdp.solvers.warm.lead import Lead, lead
+from lsmdp.theory.ahead import Ahead, look_ahead, plan_of
 from lsmdp.theory.constants import (
     Constants,
     constants_for,
@@ -208,8 +209,9 @@ def trace(
     """
     lmdp.require_irreducible()
     unit = LMDP(lmdp.P, labels=lmdp.labels, positions=lmdp.positions, rounding=lmdp.rounding / lmdp.temperature)
-    writer = _Writer(lmdp, unit, start_law(lmdp, start), completed(learners), leader, exact)
     costs = in_rounds(costs, lmdp.names)
+    law = start_law(lmdp, start)
+    writer = _Writer(lmdp, unit, law, completed(learners), leader, exact, plan_of(lmdp, costs, law))
     for c_t in costs:
         cost = as_cost(c_t, lmdp.n)
         if look is not None and writer.t + 1 in at:
@@ -226,12 +228,20 @@ class _Writer:
     """The record while it is being written."""
 
     def __init__(
-        self, lmdp: LMDP, unit: LMDP, start: Floats, learners: Sequence[CompleteLearner], leader: Leader, exact: bool
+        self,
+        lmdp: LMDP,
+        unit: LMDP,
+        start: Floats,
+        learners: Sequence[CompleteLearner],
+        leader: Leader,
+        exact: bool,
+        plan: Iterator[Floats] | None,
     ) -> None:
         for learner in learners:
             if learner.clairvoyant:
                 raise SpecError(f"{learner.name} sees costs before they are paid: there is no regret to certify.")
         self.lmdp, self.unit, self.start, self.find, self.exact = lmdp, unit, start, leader, exact
+        self.plan, self.planned = plan, None if plan is None else next(plan)  # V_t less a constant
         self.hitting = hitting_matrix(unit.P) if exact and unit.n <= PAIR_ROUNDS else None
         self.t = 0
         self.seen = CostRange.empty(unit.n)
@@ -261,12 +271,20 @@ class _Writer:
         self.seen = self.seen.observe(c_t)
         c_bar = self.seen.mean
         after = Moment(self.unit, c_bar, self.find(self.unit, c_bar, self.now.claim))
+        ahead = self._ahead(c_t)
         for player in self.players:
-            player.play(c_t, self.now, after)
+            player.play(c_t, self.now, after, ahead)
         self.steps.add(step(self.now, after, c_t, self.response))
         self.now = after
         self.response = self._respond()
         self.leaders.add(after.row(self.hitting, self.response))
+
+    def _ahead(self, c_t: Floats) -> Ahead | None:
+        """The plan in hindsight in this round."""
+        if self.plan is None or self.planned is None:
+            return None
+        here, self.planned = self.planned, next(self.plan)
+        return look_ahead(self.unit, c_t, here, self.planned)
 
     def close(self, costs: Iterable[Floats], rivals: dict[str, Any], search: bool) -> Trace:
         """The finished record, with its constants."""

@@ -172,6 +172,12 @@ class _First:
     def __iter__(self) -> Any:
         return islice(iter(self.costs), self.T)
 
+    def __getattr__(self, name: str) -> Any:
+        """From any round on, where the costs can be read so."""
+        if name != "from_round" or not hasattr(self.costs, name):
+            raise AttributeError(name)
+        return lambda t: islice(self.costs.from_round(t), self.T - t + 1)
+
 
 def _look(game: Trace, replays: list[Certificate]) -> Certificates:
     found = list(replays)
