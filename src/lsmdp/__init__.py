@@ -70,6 +70,7 @@ if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
         PhasedLeader as PhasedLeader,
         DiscountedLeader as DiscountedLeader,
         WindowLeader as WindowLeader,
+        Clock as Clock,
         Passive as Passive,
         Fixed as Fixed,
         BeTheLeader as BeTheLeader,
