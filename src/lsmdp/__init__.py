@@ -71,6 +71,7 @@ if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
         DiscountedLeader as DiscountedLeader,
         WindowLeader as WindowLeader,
         Clock as Clock,
+        Visited as Visited,
         Passive as Passive,
         Fixed as Fixed,
         BeTheLeader as BeTheLeader,

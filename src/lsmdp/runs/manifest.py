@@ -28,7 +28,16 @@ from lsmdp.model import LMDP
 from lsmdp.runs.spec import Spec
 
 PACKAGES = ("lsmdp", "numpy", "scipy", "numba")
-COMPARED = ("learners", "rounds", "start", "seed", "sample", "scale", "temperature")  # the hashes speak for the rest
+COMPARED = (
+    "learners",
+    "rounds",
+    "start",
+    "seed",
+    "sample",
+    "feedback",
+    "scale",
+    "temperature",
+)  # the hashes speak for the rest
 NO_ROUNDS = bytes(32)
 
 
