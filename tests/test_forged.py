@@ -41,7 +41,7 @@ from lsmdp.regret import regret
 from lsmdp.runs import Folder, Spec
 from lsmdp.sources import read_model
 
-LEARNERS = tuple("window:3" if name == "window" else name for name in NAMES)
+LEARNERS = tuple("window:3" if name == "window" else name for name in NAMES if name != "visited")
 ROUNDS, SAVED = 8, 5
 MISSING = ["t", "parts", "hash", "tallies", "seen.total", "player1.law", "player0.state.lead.v"]
 MODELS = {  # and who plays there

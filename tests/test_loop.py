@@ -42,7 +42,7 @@ def optimum(lmdp: lsmdp.LMDP, c: Any) -> float:
 
 
 class TestAnswers:
-    @pytest.mark.parametrize("name", sorted(set(NAMES) - {CLAIRVOYANT}))
+    @pytest.mark.parametrize("name", sorted(set(NAMES) - {CLAIRVOYANT, "visited"}))
     def test_they_are_the_loop_of_the_readme(self, name: str) -> None:
         learner = learner_by_name(name)
         loop, state = Loop.of(RING, learner, start=0), learner.init(RING)
@@ -147,7 +147,7 @@ REFUSED = [
     (b'{"cost": {"1": 0, "2": 0, "1": 1}}', '"1" is there 2 times.'),
     (said(cost=[0, 1]), "there are 2 costs a round, but the model has 5 states."),
     (said(cost=[]), "there are 0 costs a round"),
-    (said(cost=0.5), "the cost is neither a list nor an object."),
+    (said(cost=0.5), 'the cost is one number, and "ftl" needs those of all states.'),
     (said(cost=None), "the cost is neither a list nor an object."),
     (said(cost={"1": 0.5}), 'there is no cost for state "0" (of 4 without one). Give one for every state. Or say what'),
     (said(cost={"7": 0.5}), 'there is a cost for "7", which is no state of the model.'),

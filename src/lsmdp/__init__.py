@@ -70,6 +70,8 @@ if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
         PhasedLeader as PhasedLeader,
         DiscountedLeader as DiscountedLeader,
         WindowLeader as WindowLeader,
+        Clock as Clock,
+        Visited as Visited,
         Passive as Passive,
         Fixed as Fixed,
         BeTheLeader as BeTheLeader,

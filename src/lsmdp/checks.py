@@ -10,6 +10,8 @@ that it breaks. Every learner of lsmdp passes it, and it is how a new one is tri
 - it is *replayable*: the same costs give the same states, bit for bit;
 - it is *sane on one state*, where there is nothing to choose: that is one of the models.
 
+A learner with an ``observe_at`` is tried along a sampled path as well (learners/along.py).
+
 Then it plays a whole game on every way that there is, and all of them must come to the same bits: in one go, round by
 round, in blocks, from a checkpoint in the middle, from a file, and line by line as in ``lsmdp follow``. Its regret is
 worked out and the theory is evaluated on its run.
@@ -22,7 +24,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +35,7 @@ from lsmdp.errors import LsmdpError
 from lsmdp.follow.loop import Loop
 from lsmdp.follow.memory import load, save
 from lsmdp.game import Game, Records, Round, Run, play
-from lsmdp.learners import CompleteLearner, LearnerLike, State
+from lsmdp.learners import Along, CompleteLearner, LearnerLike, State, VisitingLearner
 from lsmdp.model import LMDP
 from lsmdp.theory import certify
 
@@ -64,13 +66,18 @@ class Trial(NamedTuple):
         return [type(state), *((name, a.dtype.str, a.shape, a.tobytes()) for name, a in arrays.items())]
 
 
-def check_learner(learner: LearnerLike, models: Sequence[LMDP] | None = None, *, seed: int = 0) -> None:
+def check_learner(
+    learner: LearnerLike | VisitingLearner, models: Sequence[LMDP] | None = None, *, seed: int = 0
+) -> None:
     """Raise a :class:`CheckError` unless the learner keeps the rules on these models, or on a few small ones."""
     try:
-        player = CompleteLearner.of(learner)
+        known = CompleteLearner.of(learner)
     except LsmdpError as wrong:
         raise CheckError(str(wrong)) from None
-    for lmdp in _models(seed) if models is None else models:
+    players = [known] * known.sees_all
+    if "observe_at" in known.has:
+        players.append(CompleteLearner.of(Along(known, seed)))
+    for player, lmdp in product(players, _models(seed) if models is None else models):
         costs = np.random.default_rng((seed, lmdp.n)).uniform(0.0, 1.0, (ROUNDS_OF_A_CHECK, lmdp.n))
         with _told(player, lmdp, "it learns"):
             trial = Trial(player, lmdp, costs, list(_states(player, lmdp, costs)))

@@ -31,6 +31,7 @@ PROTOCOL = """\b
 In, a JSON object a line; both keys may be absent:
   {"cost": [0.1, 0.7, ...], "state": "A"}      what the round cost in each state; where the system is now
   {"cost": {"A": 0.1, "B": 0.7, ...}}          the same by label
+  {"cost": 0.3, "state": "A"}                  what A cost, where the system is now: for --learner visited
 Out, a JSON object for each, at once:
   {"round": 1, "state": "A", "next": {"A": 0.4, "B": 0.6}, "average_cost_bounds": [0.1, 0.1]}
   {"error": "...", "line": 1}                  for a line that cannot be used; nothing is learnt from it"""

@@ -45,6 +45,14 @@ Start = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Of random costs and of sampled walkers.")]
 Sample = Annotated[int, typer.Option("--sample", metavar="N", help="Let N walkers per learner play as well.")]
+Feedback = Annotated[
+    str,
+    typer.Option(
+        "--feedback",
+        metavar="full|visited",
+        help="What is seen of a round: all costs, or only that of the state one is in, on one sampled path.",
+    ),
+]
 Scale = Annotated[
     tuple[float, float] | None,
     typer.Option("--scale", metavar="LOW HIGH", help="The values in COSTS that cost 0 and 1."),
@@ -89,6 +97,7 @@ def play(
     start: Start = "0",
     seed: Seed = 0,
     sample: Sample = 0,
+    feedback: Feedback = "full",
     scale: Scale = None,
     bracket: WithBracket = False,
     dynamic: WithDynamic = False,
@@ -121,6 +130,7 @@ def play(
             start=start,
             seed=seed,
             sample=sample,
+            feedback=feedback,
             scale=scale,
             bracket=bracket,
             dynamic=dynamic,

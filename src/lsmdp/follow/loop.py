@@ -9,6 +9,9 @@ Q is the policy of the coming round t + 1, and its row at x is the law of the ne
 ``cost``: nothing is learnt, and the answer is that of the present policy (of P itself, as long as t = 0). Without
 ``state``, the system is where it was. Costs may also be given by label.
 
+A cost that is one number is that of one state: {"cost": 0.3, "state": x} says that x, where the system is now, has cost
+0.3. A learner that sees no more than that, and has ``observe_at`` for it (learners/along.py), learns from such lines.
+
 A line that cannot be used is answered by {"error": sentence, "line": number} and changes nothing. What was learnt is in
 the memory (memory.py), where there is one, before it is answered.
 """
@@ -41,6 +44,7 @@ from lsmdp.learners import (
     CompleteLearner,
     LearnerLike,
     State,
+    VisitingLearner,
 )
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
@@ -79,7 +83,7 @@ class Loop:
     def of(
         cls,
         lmdp: LMDP,
-        learner: LearnerLike,
+        learner: LearnerLike | VisitingLearner,
         *,
         start: str | int | None = None,
         scale: tuple[float, float] | None = None,
@@ -153,14 +157,37 @@ class Loop:
                 'nobody has said where the system is. Add "state" to the first line, its label or its number, or begin '
                 "with --start STATE."
             )
-        return Heard(at, self._cost(said["cost"]) if "cost" in said else None)
+        if "cost" not in said:
+            return Heard(at, None)
+        return Heard(at, self._cost_here(said["cost"], at) if _is_single(said["cost"]) else self._cost(said["cost"]))
 
     def _place(self, state: Any) -> int:
         if isinstance(state, bool) or not isinstance(state, int | str):
             raise SpecError(f"the state is {json.dumps(state)}. Give its label or its number.")
         return self.lmdp.state(state)
 
+    def _cost_here(self, given: Any, at: int) -> Floats:
+        """The cost of the state where the system is, by itself."""
+        if "observe_at" not in self.learner.has:
+            raise CostError(
+                f'the cost is one number, and "{self.learner.name}" needs those of all states. Write [numbers] or '
+                '{"label": number, ...}. Where only the cost of the state is seen that one is in, use '
+                "--learner visited."
+            )
+        numbers = np.full(self.lmdp.n, self.scale[0])  # what the others cost matters to nobody
+        try:
+            numbers[at] = given
+        except OverflowError:
+            numbers[at] = np.inf  # which is then refused
+        costs = in_costs(numbers, *self.scale, self.lmdp.labels)
+        return (costs if self.moves is None else self.moves.added(costs))[at : at + 1]
+
     def _cost(self, given: Any) -> Floats:
+        if not self.learner.sees_all:
+            raise CostError(
+                f'"{self.learner.name}" learns from the cost of the state where the system is. Write one number: '
+                '{"cost": 0.3, "state": ...}. Where the costs of all states are seen, use --learner ftl.'
+            )
         if isinstance(given, dict):
             values = self._by_label(given)
         elif isinstance(given, list):
@@ -260,6 +287,11 @@ def _distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         twice, count = Counter(key for key, _ in pairs).most_common(1)[0]
         raise CostError(f'"{twice}" is there {count} times. Give it once.')
     return content
+
+
+def _is_single(cost: Any) -> bool:
+    """Whether a cost is that of one state; a truth value is none."""
+    return type(cost) in NUMBERS
 
 
 def _shortened(message: str) -> str:

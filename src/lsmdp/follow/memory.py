@@ -5,7 +5,8 @@ A file holds a *snapshot* of the learner's state and, behind it, the rounds sinc
     {"format": "lsmdp learner", ...}    one line of JSON: version, sha256 of P and the labels, temperature, learner with
                                         its options, names of the arrays, length and checksum of the snapshot
     arrays                              the fields of the state, each as .npy
-    records                             checksum, state of the system (-1: not known), number of costs, costs
+    records                             checksum, state of the system (-1: not known), number of costs, costs: of all
+                                        states, or that of this one
 
 A learner's state is a function of the costs it has seen, so snapshot and records together are the state, bit for bit:
 ``load`` observes the costs of the records again. A snapshot is written beside its place, synced and moved there
@@ -53,6 +54,7 @@ from lsmdp.learners import (
     CompleteLearner,
     LearnerLike,
     State,
+    VisitingLearner,
     pack,
     unpack,
 )
@@ -71,6 +73,9 @@ SECONDS_BETWEEN_SNAPSHOTS = 1.0
 COST_OF_A_SNAPSHOT = 10.0
 
 
+Kind = LearnerLike | VisitingLearner
+
+
 class Kept(NamedTuple):
     """A learner's state, how many costs it has seen, where the system is, and the values that cost 0 and 1."""
 
@@ -79,16 +84,19 @@ class Kept(NamedTuple):
     at: int = PLACE_UNKNOWN
     scale: tuple[float, float] | None = None
 
-    def after(self, lmdp: LMDP, learner: LearnerLike, at: int, c_t: Floats | None = None) -> Kept:
-        """What is known once the system is elsewhere and, perhaps, one more cost was seen."""
+    def after(self, lmdp: LMDP, learner: Kind, at: int, c_t: Floats | None = None) -> Kept:
+        """What is known once the system is elsewhere and, perhaps, one more cost was seen: of all states, or there."""
         if c_t is None:
             return self._replace(at=at)
-        return self._replace(
-            state=CompleteLearner.of(learner).observe(lmdp, self.state, c_t), rounds=self.rounds + 1, at=at
-        )
+        player = CompleteLearner.of(learner)
+        if _is_of_one_state(player, c_t, lmdp.n):
+            state = player.observe_at(lmdp, self.state, at, float(c_t[0]))
+        else:
+            state = player.observe(lmdp, self.state, c_t)
+        return self._replace(state=state, rounds=self.rounds + 1, at=at)
 
 
-def save(path: str | PathLike[str], lmdp: LMDP, learner: LearnerLike, state: State) -> None:
+def save(path: str | PathLike[str], lmdp: LMDP, learner: Kind, state: State) -> None:
     """Keep what a learner knows in a file: all of it, or the file is as it was."""
     place, player, t = _place(path), CompleteLearner.of(learner), getattr(state, "t", 0)
     kept = Kept(
@@ -101,7 +109,7 @@ def save(path: str | PathLike[str], lmdp: LMDP, learner: LearnerLike, state: Sta
     clear(place.parent)
 
 
-def load(path: str | PathLike[str], lmdp: LMDP, learner: LearnerLike) -> State:
+def load(path: str | PathLike[str], lmdp: LMDP, learner: Kind) -> State:
     """The state that was saved, bit for bit, for the same model and learner; also that of ``lsmdp follow --state``."""
     place, player = _place(path), CompleteLearner.of(learner)
     with _explained(place):
@@ -113,7 +121,7 @@ def load(path: str | PathLike[str], lmdp: LMDP, learner: LearnerLike) -> State:
 class Memory:
     """The file of a learner at work. A round that was given to ``add`` outlives this process, however it ends."""
 
-    def __init__(self, path: str | PathLike[str], lmdp: LMDP, learner: LearnerLike) -> None:
+    def __init__(self, path: str | PathLike[str], lmdp: LMDP, learner: Kind) -> None:
         self.path, self.lmdp, self.learner = _place(path), lmdp, CompleteLearner.of(learner)
         self.added, self.due, self.spent = 0, SECONDS_BETWEEN_SNAPSHOTS, 0.0
         with _explained(self.path):
@@ -221,7 +229,7 @@ def _read(path: Path, content: bytes, lmdp: LMDP, learner: CompleteLearner) -> K
     head, body, tail = _split(path, content)
     _require_same(path, head, _identity(lmdp, learner))
     kept, used = _kept(path, head, body, learner.init(lmdp), lmdp.n), 0
-    for at, c_t, end in _records(path, tail, lmdp.n):
+    for at, c_t, end in _records(path, tail, lmdp.n, learner):
         kept, used = kept.after(lmdp, learner, at, c_t), end
     if used < len(tail):
         warnings.warn(
@@ -317,7 +325,12 @@ def _other(path: Path, different: list[str]) -> SpecError:
     )
 
 
-def _records(path: Path, tail: bytes, n: int) -> Iterator[tuple[int, Floats | None, int]]:
+def _is_of_one_state(learner: CompleteLearner, c_t: Floats, n: int) -> bool:
+    """Whether a cost is that of the state where the system is; of a model with one state it is that of all as well."""
+    return c_t.size == 1 and "observe_at" in learner.has and not (n == 1 and learner.sees_all)
+
+
+def _records(path: Path, tail: bytes, n: int, learner: CompleteLearner) -> Iterator[tuple[int, Floats | None, int]]:
     """The whole records: where the system was, the cost if there is one, and how many bytes that makes so far."""
     start = 0
     while (first := start + CHECK.size + ENTRY.size) <= len(tail):
@@ -328,8 +341,12 @@ def _records(path: Path, tail: bytes, n: int) -> Iterator[tuple[int, Floats | No
             return
         if not PLACE_UNKNOWN <= at < n:
             raise _damaged(path, f"a record says that the system is in state {at}, and the model has {n}")
+        costs = np.frombuffer(tail[first:end], dtype="<f8")
+        single = not learner.sees_all or _is_of_one_state(learner, costs, n)
+        if count and single and at == NOWHERE:
+            raise _damaged(path, "a record has the cost of a state, and does not say of which")
         try:
-            c_t = as_cost(np.frombuffer(tail[first:end], dtype="<f8"), n) if count else None
+            c_t = as_cost(costs, 1 if single else n) if count else None
         except CostError as wrong:
             raise _damaged(path, f"in a record, {str(wrong).rstrip('.')}") from None
         yield at, c_t, end

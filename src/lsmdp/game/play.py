@@ -7,6 +7,9 @@ Round t = 1, ..., T (row [t-1] of any table holds round t):
 3. it pays c_t(X_t) + temperature * KL(Q_t(.|X_t) || P(.|X_t));
 4. c_t is revealed.
 
+With ``feedback="visited"`` only c_t(X_t) is revealed, to learners that can do with that, each along a path of its own
+(learners/along.py, which says what their losses are).
+
 ``play`` lets several learners play side by side, in one pass over the costs, and gives a :class:`Run`; ``rounds``
 yields one record a round for one learner. Neither keeps the rounds: memory does not grow with T. What a :class:`Game`
 holds is what a checkpoint holds.
@@ -42,12 +45,14 @@ from lsmdp.game.records import (
 )
 from lsmdp.inputs.forms import COUNT, Form, Past, anything, require, vector
 from lsmdp.labels import in_rounds
-from lsmdp.learners import LearnerLike, completed
+from lsmdp.learners import LearnerLike, VisitingLearner, completed, seeing
 from lsmdp.learners.protocol import within
 from lsmdp.model import LMDP
 from lsmdp.output.notebooks import drawn, run_html
 from lsmdp.output.tables import sums_table
 from lsmdp.regret import CostRange, Regret, regret
+
+Learners = LearnerLike | VisitingLearner | Iterable[LearnerLike | VisitingLearner]
 
 # Beyond this many states, the mean costs of the marked rounds would take more room than the rest of a game.
 STATES_WITH_MARKS = 100_000
@@ -68,10 +73,16 @@ def first_state(lmdp: LMDP, start: int | str) -> int:
 
 
 def rounds(
-    lmdp: LMDP, learner: LearnerLike, costs: Iterable[Floats], *, start: int | str | Floats | None = None, seed: int = 0
+    lmdp: LMDP,
+    learner: LearnerLike | VisitingLearner,
+    costs: Iterable[Floats],
+    *,
+    start: int | str | Floats | None = None,
+    seed: int = 0,
+    feedback: str = "full",
 ) -> Iterator[Round]:
     """One record a round, for one learner."""
-    game = Game.begin(lmdp, [learner], start=start, seed=seed)
+    game = Game.begin(lmdp, [learner], start=start, seed=seed, feedback=feedback)
     for c_t in in_rounds(costs, lmdp.names):
         (records,) = game.play(as_cost(c_t, lmdp.n)[np.newaxis])
         yield records.rows()[0]
@@ -96,13 +107,17 @@ class Game:
     def begin(
         cls,
         lmdp: LMDP,
-        learners: LearnerLike | Iterable[LearnerLike],
+        learners: Learners,
         *,
         start: int | str | Floats | None = None,
         sample: int = 0,
         seed: int = 0,
+        feedback: str = "full",
     ) -> Game:
-        """A game before round 1. ``sample`` walkers per learner follow it besides the exact law."""
+        """A game before round 1. ``sample`` walkers per learner follow it besides the exact law.
+
+        With the feedback ``visited`` a learner sees only the cost of the state that it is in (learners/along.py).
+        """
         lmdp.require_irreducible()
         law = start_law(lmdp, start)
         everyone = completed(learners)
@@ -112,6 +127,7 @@ class Game:
             raise SpecError(f"the learner {twice.pop()!r} was named twice. Give each a name of its own, or an option.")
         if not everyone:
             raise SpecError("nobody plays: there is no learner in the game. Give at least one.")
+        everyone = seeing(everyone, feedback, law, seed)
         players = [Player.enter(lmdp, learner, law, sample, seed) for learner in everyone]
         return cls(lmdp, players, law, 0, CostRange.empty(lmdp.n), [Tally() for _ in players])
 
@@ -239,20 +255,24 @@ class Run:
 
 def play(
     lmdp: LMDP,
-    learners: LearnerLike | Iterable[LearnerLike],
+    learners: Learners,
     costs: Iterable[Floats],
     *,
     start: int | str | Floats | None = None,
     sample: int = 0,
     seed: int = 0,
+    feedback: str = "full",
     watch: Callable[[list[Round]], None] | None = None,
 ) -> Run:
     """Play the costs to their end with all learners side by side; ``watch`` is shown each round.
 
     Costs are an array (a row a round) or give one cost per state and round; by name (labels.py), they are put in the
     order of the states. A model of up to some thousand states takes them, and ``watch`` its rounds, several at a time.
+
+    After each round all of its cost is revealed or, with the ``feedback`` "visited", only that of the state that one is
+    in on a path with this ``seed``. The losses are then exact for the policies along that path (learners/along.py).
     """
-    game = Game.begin(lmdp, learners, start=start, sample=sample, seed=seed)
+    game = Game.begin(lmdp, learners, start=start, sample=sample, seed=seed, feedback=feedback)
     costs = in_rounds(costs, lmdp.names)
     for block in in_blocks(costs, lmdp.n):
         played = game.play(block)

@@ -17,6 +17,7 @@ from lsmdp.learners.names import NAMES as NAMES, learner_by_name as learner_by_n
 if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
     from lsmdp.learners.protocol import (
         LearnerLike as LearnerLike,
+        VisitingLearner as VisitingLearner,
         Learner as Learner,
         Report as Report,
         State as State,
@@ -30,6 +31,9 @@ if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
     from lsmdp.learners.track import TrackTheLeader as TrackTheLeader
     from lsmdp.learners.phased import PhasedLeader as PhasedLeader
     from lsmdp.learners.forgetful import DiscountedLeader as DiscountedLeader, WindowLeader as WindowLeader
+    from lsmdp.learners.clock import Clock as Clock
+    from lsmdp.learners.visited import Visited as Visited
+    from lsmdp.learners.along import Along as Along, seeing as seeing
     from lsmdp.learners.fixed import Passive as Passive, Fixed as Fixed
     from lsmdp.learners.clairvoyant import BeTheLeader as BeTheLeader
 else:

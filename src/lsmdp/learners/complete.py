@@ -4,6 +4,7 @@ A learner needs three methods, ``init``, ``policy`` and ``observe`` (protocol.py
 holds where it does not, is here and nowhere else:
 
     name                what tables call it                                         the name of its class
+    observe_at          the state after a round of which one cost was seen          none: it needs to see all costs
     report              what is known of the policy that was played                 nothing is claimed
     observe_block       what it does in consecutive rounds, at once (played.py)     round by round
     takes_blocks        whether it does better to be given many rounds at once      it does
@@ -12,6 +13,9 @@ holds where it does not, is here and nowhere else:
     tracking            how it tracks the leader by Bellman updates                 None: it does not
     clairvoyant         whether it is shown c_t before it plays round t             False
     foresee             its policy in round t, with c_t known                       none: only who is clairvoyant has it
+
+A learner that has ``observe_at(lmdp, state, x, cost)`` can play where only the cost of the state is seen that one is in
+(along.py), and one that plays nowhere else needs no ``observe``.
 
 What sees c_t is no learner but a yardstick, so it has to say so: ``clairvoyant = True``, and it is marked in every
 table. A ``foresee`` without that word is refused, since it could have been meant or forgotten, and so is the word
@@ -41,6 +45,7 @@ from lsmdp.learners.protocol import (
     LearnerLike,
     Report,
     State,
+    VisitingLearner,
     pack,
 )
 from lsmdp.model import LMDP
@@ -48,6 +53,7 @@ from lsmdp.policy import Policy
 
 NEEDED = {"init": ("lmdp",), "policy": ("lmdp", "state"), "observe": ("lmdp", "state", "c_t")}
 OPTIONAL = {
+    "observe_at": ("lmdp", "state", "x", "cost"),
     "report": ("before", "after"),
     "observe_block": ("lmdp", "state", "costs", "policy"),
     "observe_all": ("lmdp", "state", "costs"),
@@ -71,7 +77,7 @@ class CompleteLearner:
     blocks: str | None  # the method that plays blocks, if there is one that knows all that its observe does
 
     @classmethod
-    def of(cls, learner: LearnerLike) -> CompleteLearner:
+    def of(cls, learner: LearnerLike | VisitingLearner) -> CompleteLearner:
         """A learner with what it does not say filled in, or a sentence that says what it lacks."""
         if isinstance(learner, CompleteLearner):
             return learner
@@ -81,6 +87,8 @@ class CompleteLearner:
             raise SpecError(f"{learner.__name__} is a class, not a learner. Make one: {learner.__name__}().")
         name = _name(learner)
         for method, arguments in NEEDED.items():
+            if method == "observe" and not hasattr(learner, method) and hasattr(learner, "observe_at"):
+                continue
             if not hasattr(learner, method):
                 raise _lacks(name, f"has no {method}({', '.join(arguments)})", "init, policy and observe")
             _require_method(learner, name, method, arguments)
@@ -111,9 +119,29 @@ class CompleteLearner:
 
     def observe(self, lmdp: LMDP, state: State, c_t: Floats) -> State:
         """The state after this round's cost was revealed."""
-        after = self.own.observe(lmdp, state, self._shown(c_t))
+        self.require_observe()
+        return self._moved_on(state, self.own.observe(lmdp, state, self._shown(c_t)), "observe")
+
+    def observe_at(self, lmdp: LMDP, state: State, x: int, cost: float) -> State:
+        """The state after a round in which one was in the state x, which cost so much; of who has that method only."""
+        return self._moved_on(state, self.own.observe_at(lmdp, state, x, cost), "observe_at")
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether it can be shown the costs of all states."""
+        return hasattr(self.own, "observe")
+
+    def require_observe(self) -> None:
+        """Raise unless it can be shown the costs of all states."""
+        if not self.sees_all:
+            raise SpecError(
+                f'"{self.name}" is for games in which only the cost of the state is seen that one is in. Play it with '
+                'feedback="visited" (--feedback visited); where the costs of all states are seen, use ftl.'
+            )
+
+    def _moved_on(self, state: State, after: State, method: str) -> State:
         if after is None and state is not None:
-            raise SpecError(f'observe of "{self.name}" returned nothing. Let it return the state after the round.')
+            raise SpecError(f'{method} of "{self.name}" returned nothing. Let it return the state after the round.')
         return after
 
     def report(self, before: State, after: State) -> Report:
@@ -248,7 +276,9 @@ class CompleteLearner:
         )
 
 
-def completed(learners: LearnerLike | Iterable[LearnerLike]) -> list[CompleteLearner]:
+def completed(
+    learners: LearnerLike | VisitingLearner | Iterable[LearnerLike | VisitingLearner],
+) -> list[CompleteLearner]:
     """One learner, or several; a learner may be a tuple, too."""
     one = isinstance(learners, str) or any(hasattr(learners, method) for method in NEEDED)
     several: Iterable[Any] = learners if isinstance(learners, Iterable) and not one else [learners]

@@ -47,6 +47,10 @@ class Passive(LearnerBase):
         """As many rounds as there are: what is known of the policy serves them all."""
         return True
 
+    def observe_at(self, lmdp: LMDP, state: FixedState, x: int, cost: float) -> FixedState:
+        """The cost is ignored."""
+        return FixedState(state.t + 1)
+
     def observe_block(self, lmdp: LMDP, state: FixedState, costs: Floats, policy: Policy | None = None) -> Played:
         """The costs are ignored."""
         return unmoved(np.zeros(lmdp.n), len(costs), FixedState(state.t + len(costs)))
@@ -76,6 +80,10 @@ class Fixed(LearnerBase):
     def takes_blocks(self, lmdp: LMDP, state: FixedState) -> bool:
         """As many rounds as there are: what is known of the policy serves them all."""
         return True
+
+    def observe_at(self, lmdp: LMDP, state: FixedState, x: int, cost: float) -> FixedState:
+        """The cost is ignored."""
+        return FixedState(state.t + 1)
 
     def observe_block(self, lmdp: LMDP, state: FixedState, costs: Floats, policy: Policy | None = None) -> Played:
         """The costs are ignored."""

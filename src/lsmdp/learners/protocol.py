@@ -53,6 +53,19 @@ class LearnerLike(Protocol):
         """The state after this round's cost was revealed."""
 
 
+class VisitingLearner(Protocol):
+    """The same where only the cost of the state is seen that one is in (along.py)."""
+
+    def init(self, lmdp: LMDP) -> State:
+        """The state before round 1."""
+
+    def policy(self, lmdp: LMDP, state: State) -> Policy:
+        """The policy of the coming round."""
+
+    def observe_at(self, lmdp: LMDP, state: State, x: int, cost: float) -> State:
+        """The state after a round in which one was in the state x, which cost so much."""
+
+
 class Learner(LearnerLike, Protocol):
     """What every learner of lsmdp has besides: a name, and a report."""
 

@@ -30,7 +30,7 @@ from lsmdp.runs.spec import Spec
 # The figures of a run may depend on the versions of these packages, so they are written down.
 PACKAGES = ("lsmdp", "numpy", "scipy", "numba")
 # These settings of two runs are compared one by one; the hashes speak for the rest.
-COMPARED = ("learners", "rounds", "start", "seed", "sample", "scale", "temperature")
+COMPARED = ("learners", "rounds", "start", "seed", "sample", "feedback", "scale", "temperature")
 NO_ROUNDS = bytes(32)  # This is the hash of no rounds, with which the chain of hashes begins.
 
 

@@ -162,7 +162,8 @@ class _Planned(NamedTuple):
     def by(cls, spec: Spec) -> _Planned:
         """The game of a spec before round 1."""
         lmdp = spec.model()
-        game = Game.begin(lmdp, spec.players(), start=spec.start, sample=spec.sample, seed=spec.seed)
+        options: dict[str, Any] = {"start": spec.start, "sample": spec.sample, "seed": spec.seed}
+        game = Game.begin(lmdp, spec.players(), **options, feedback=spec.feedback)
         return cls(spec, spec.cost_sequence(lmdp), game)
 
     def run(self) -> Run:

@@ -16,7 +16,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -57,6 +57,7 @@ class Spec(BaseModel):
     start: str = "0"
     seed: Annotated[int, Field(ge=0)] = 0
     sample: Annotated[int, Field(ge=0)] = 0
+    feedback: Literal["full", "visited"] = "full"
     scale: Annotated[tuple[float, float], Field(strict=False)] | None = None
     bracket: bool = False
     dynamic: bool = False
