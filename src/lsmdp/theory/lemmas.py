@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.signal import lfilter
 
 from lsmdp.arrays import Floats
 from lsmdp.theory.certificate import (
@@ -306,6 +305,8 @@ def eq_mu_to_p(game: Trace, *, reading: Reading) -> Certificate:
 
 def _filtered(decay: float, k: int, t: Floats) -> Floats:
     """sum_{n<t} decay^{floor((t-1-n)/k)} / n for t = 1, ..., T."""
+    from scipy.signal import lfilter  # its import takes longer than many a game
+
     if t.size == 1:
         return np.zeros(1)
     back = np.zeros(k + 1)
