@@ -11,7 +11,7 @@ PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test browser lint lowest wheel docs note bench bench-full rates clean
+.PHONY: help demo test compiled browser lint lowest wheel docs note bench bench-full rates clean
 
 help: ## show this list
 	@echo 'lsmdp: linearly solvable MDPs. Commands (PYTHON=/path/to/python3 chooses the interpreter):'
@@ -20,10 +20,16 @@ help: ## show this list
 demo: $(VENV)/.installed ## install into .venv, play a game in a museum and write a page about it
 	@$(VENV)/bin/lsmdp demo
 
-test: $(VENV)/.developing browser ## install with the developers' tools, then run every test
+# A worker begins with a part of the tests as they stand in their files, so that hardly any file is shared and few
+# fixtures are made twice, and takes from others when it is done. There is a worker to a core: threads of their own would
+# only wait for each other.
+test: $(VENV)/.developing browser compiled ## install with the developers' tools, then run every test
+	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(RUN) -m pytest -n auto --dist worksteal --durations=25
+
+# Two workers that compile at once would overwrite each other's index of what there is, so it is done before.
+compiled: $(VENV)/.developing
 	@echo 'Compiling the loops, once for all tests ...'
 	@$(VENV)/bin/lsmdp compile > /dev/null
-	@$(RUN) -m pytest -n auto --durations=25
 
 # The page of a run is tested in a real browser. Where there is none and we may, the system's Chromium is installed;
 # elsewhere the tests that want it say so.

@@ -303,15 +303,20 @@ def test_the_patrol_in_short(tmp_path: Path) -> None:
     assert (tmp_path / "patrol.md").read_text(encoding="utf-8") == patrol.text(record)
 
 
-def test_the_commands_of_the_patrol_run(tmp_path: Path, run: Any) -> None:
-    """As on the page, but shorter."""
+def test_the_commands_of_the_patrol_run(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on the page, but shorter, and on another map: what is said of the harbour is tested above."""
+    monkeypatch.chdir(tmp_path)  # maps are read from there
+    yard = tmp_path / "yard.map"
+    yard.write_text("type octile\nheight 4\nwidth 6\nmap\n......\n.@@.T.\n.@....\n....WW\n")
     written = (page.OUT / "patrol.md").read_text(encoding="utf-8")
     play, report = re.findall(r"^    lsmdp (.*)$", written, flags=re.MULTILINE)
     out = str(tmp_path / "run")
-    words = [str(patrol.MAP) if word == "docs/cases/harbour.map" else word for word in shlex.split(play)]
+    words = [str(yard) if word == "docs/cases/harbour.map" else word for word in shlex.split(play)]
+    assert str(yard) in words
     words = [out if word == "runs/harbour" else {"500": "5"}.get(word, word) for word in words]
     assert run(*words).exit_code == 0
-    assert run(*[out if word == "runs/harbour" else word for word in shlex.split(report)]).exit_code == 0
+    told = run(*[out if word == "runs/harbour" else word for word in shlex.split(report)])
+    assert told.exit_code == 0, told.stderr
     assert (tmp_path / "run" / "report.html").is_file()
 
 

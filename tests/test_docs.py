@@ -66,9 +66,9 @@ def blocks(page: str) -> Iterator[Block]:
 
 
 def _commands(text: str) -> list[str]:
-    """The commands of a block, one by one unless it has a here-document."""
-    whole = [text] if "<<" in text else re.sub(r"\\\n", " ", text).splitlines()
-    return [command for command in whole if command.strip()]
+    """The commands of a block, one by one; a here-document belongs to the one that reads it."""
+    pattern = re.compile(r"^.*<<'(?P<end>\w+)'.*\n(?:.*\n)*?(?P=end)\n|^.+\n", flags=re.MULTILINE)
+    return [found.group() for found in pattern.finditer(re.sub(r"\\\n", " ", text)) if found.group().strip()]
 
 
 @dataclass
@@ -92,8 +92,12 @@ class Reader:
     def _shell(self, text: str) -> str:
         printed = ""
         for command in _commands(text):
-            simple = command.startswith("lsmdp ") and not SHELL_SIGNS & set(command.partition("#")[0])
-            code, output = self._command(shlex.split(command, comments=True)[1:]) if simple else self._bash(command)
+            plain, _, file = command.partition("#")[0].partition(" > ")
+            simple = command.startswith("lsmdp ") and not SHELL_SIGNS & set(plain + file)
+            code, output = self._command(shlex.split(plain)[1:]) if simple else self._bash(command)
+            if simple and file:
+                (self.folder / file.strip()).write_text(output, encoding="utf-8")
+                output = ""
             promised = re.search(r"# .*exit code (\d+)", command)
             assert code == int(promised.group(1) if promised else 0), f"{self.page}: {command}\n{output}"
             printed += output

@@ -41,6 +41,9 @@ FILES = {"spec.toml", "manifest.json", "checkpoint.npz", "rounds.parquet", "summ
 SMALL = Spec.of(kernel="random:7:3:1", costs="iid", learners=("ftl", "track"), rounds=6, seed=3, sample=4)
 
 
+SHORT = SMALL.model_copy(update={"rounds": 3})  # a first round, one in between, and the last: where a crash differs
+
+
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint after every round."""
@@ -53,6 +56,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """SMALL, played in one go."""
     path = tmp_path_factory.mktemp("whole") / "run"
     runs.start(SMALL, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """SHORT, played in one go."""
+    path = tmp_path_factory.mktemp("short") / "run"
+    runs.start(SHORT, path)
     return path
 
 
@@ -279,7 +290,7 @@ def failing_at(number: int) -> Callable[[int], None]:
 
 
 class TestCrashes:
-    def test_a_crash_at_any_file_operation(self, eager: None, whole: Path, tmp_path: Path) -> None:
+    def test_a_crash_at_any_file_operation(self, eager: None, short: Path, tmp_path: Path) -> None:
         """Twice each: in a fresh run, and again one operation later in the run that was resumed."""
         finished, lasts = False, 0
         while not finished:
@@ -288,14 +299,14 @@ class TestCrashes:
                 try:
                     with pytest.MonkeyPatch.context() as patch:
                         Power(lasts + extra, patch)
-                        runs.resume(path, SMALL, every=0.0)
+                        runs.resume(path, SHORT, every=0.0)
                         finished |= extra == 0
                 except Killed:
                     pass
-            runs.resume(path, SMALL)
-            assert_same_bits(path, whole)
+            runs.resume(path, SHORT)
+            assert_same_bits(path, short)
             lasts += 1
-        assert lasts > 4 * (2 + 2 * 6 + 2)  # spec and manifest, a part and a checkpoint a round, the end: 4 each
+        assert lasts > 4 * (2 + 2 * 3 + 2)  # spec and manifest, a part and a checkpoint a round, the end: 4 each
 
     def test_the_crash_test_can_fail(
         self, eager: None, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -330,7 +341,7 @@ class TestCrashes:
         monkeypatch.undo()
         assert runs.resume(tmp_path / "run").rounds == 6
 
-    def test_a_sync_that_fails_leaves_no_orphan(self, eager: None, whole: Path, tmp_path: Path) -> None:
+    def test_a_sync_that_fails_leaves_no_orphan(self, eager: None, short: Path, tmp_path: Path) -> None:
         """Each in its turn. One right after the first checkpoint once left a folder that was of no use to anybody."""
         finished, number = False, 0
         while not finished:
@@ -338,7 +349,7 @@ class TestCrashes:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(os, "fsync", failing_at(number))
                 try:
-                    runs.start(SMALL, path, every=0.0)
+                    runs.start(SHORT, path, every=0.0)
                     finished = True
                 except (OSError, SpecError) as failure:
                     told = getattr(failure, "__notes__", [])
@@ -346,24 +357,24 @@ class TestCrashes:
             assert path.exists() is Folder(path).has_run is (saved is not None)
             if saved is not None and not finished:
                 assert told[0].startswith(f"Rounds 1 to {saved['t']} are kept")
-            runs.resume(path, SMALL)
-            assert_same_bits(path, whole)
+            runs.resume(path, SHORT)
+            assert_same_bits(path, short)
             number += 1
-        assert number > 2 * (2 + 2 * 6 + 2)  # a file and its folder: spec, manifest, parts, checkpoints, the end
+        assert number > 2 * (2 + 2 * 3 + 2)  # a file and its folder: spec, manifest, parts, checkpoints, the end
 
     @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a posix signal")
     def test_killed_at_random_moments(self, tmp_path: Path) -> None:
-        """A real process, killed four times with SIGKILL, against one that was left alone."""
-        spec = Spec.of(kernel="random:31:4:2", costs="switching:7", learners=("ftl", "track"), rounds=2000, sample=3)
+        """A real process, killed with SIGKILL when fresh and when resumed, against one that was left alone."""
+        spec = Spec.of(kernel="random:31:4:2", costs="switching:7", learners=("ftl", "track"), rounds=1000, sample=3)
         rng = np.random.default_rng(0)
         path = tmp_path / "killed"
-        words = ["--learner", "ftl", "--learner", "track", "--rounds", "2000", "--sample", "3", "--checkpoint", "0.01"]
+        words = ["--learner", "ftl", "--learner", "track", "--rounds", "1000", "--sample", "3", "--checkpoint", "0.01"]
         command = ["play", spec.kernel, "--costs", spec.costs, *words, "--out", str(path), "--resume", "--quiet"]
         reached = [0]
-        for _ in range(4):
+        for _ in range(2):
             process = subprocess.Popen([sys.executable, "-c", "from lsmdp.cli import main; main()", *command])
             wait_for_checkpoint(path, process, beyond=reached[-1])
-            time.sleep(rng.uniform(0.0, 0.1))
+            time.sleep(rng.uniform(0.0, 0.1))  # anywhere in a round, or in a write
             process.kill()
             assert process.wait() == -signal.SIGKILL
             reached.append(runs.load(path).rounds)

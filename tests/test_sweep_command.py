@@ -160,7 +160,7 @@ class TestCommand:
         assert all(re.fullmatch(r".* runs, \d+ s left", line) for line in lines[:-1])
 
     @needs_ps
-    def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(self, run: Run) -> None:
+    def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         with long_sweep() as process:
             os.killpg(process.pid, signal.SIGINT)
             stdout, stderr = process.communicate(timeout=60)
@@ -170,6 +170,7 @@ class TestCommand:
         found = re.search(r'Interrupted\.\n(\d) of 5 runs are kept in "runs/long"\. Go on with: lsmdp (.*)\n', stderr)
         assert found, stderr
         assert int(found[1]) == len(list(kept.glob("*.json"))) in (2, 3, 4)
+        monkeypatch.setattr("lsmdp.sweeps.Processes.each", Here.each)
         Path("long.toml").write_text(LONG.replace("2000000", "50"))
         result = run(*shlex.split(found[2]), "--quiet", "--json")
         assert result.exit_code == 0
@@ -257,8 +258,9 @@ class TestPage:
             growth_title(games, "ftl") == "The regret of ftl: log T in 1, a power of T in 1, undecided in 1 of 3 games"
         )
 
-    def test_who_sees_the_costs_is_marked_and_wins_nothing(self, run: Run) -> None:
+    def test_who_sees_the_costs_is_marked_and_wins_nothing(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         """Against a target be the leader has the least regret, which is no merit."""
+        monkeypatch.setattr("lsmdp.sweeps.Processes.each", Here.each)
         Path("sees.toml").write_text(
             'models = ["sticky:0.5"]\ncosts = ["target"]\nlearners = ["btl", "ftl"]\nhorizons = [40]\nseeds = 2\n'
         )

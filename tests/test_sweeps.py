@@ -219,25 +219,25 @@ class TestRows:
 class TestWorkers:
     def test_neither_their_number_nor_their_order_changes_a_bit(self, tmp_path: Path) -> None:
         sweep, jobs = plan(SMALL)
-        places = {"one": Processes(1), "two": Processes(2), "shuffled": Here(1), "otherwise": Here(2)}
+        places = {"two": Processes(2), "shuffled": Here(1), "otherwise": Here(2)}
         for name, workers in places.items():
             sweeps.run(sweep, jobs, tmp_path / name, workers)
         tables = [bits(SweepFolder(tmp_path / name).table()) for name in places]
-        assert tables[0] == tables[1] == tables[2] == tables[3]
+        assert tables[0] == tables[1] == tables[2]
         assert len(tables[0]["t"]) == 6 * 2 * 7 + 6 * 2 * 6
         summaries = [json.loads((tmp_path / name / "summary.json").read_text()) for name in places]
         for summary in summaries:
             for one in summary["games"]:
                 for learner in one["learners"].values():
                     assert learner.pop("seconds") > 0.0
-        assert summaries[0] == summaries[1] == summaries[2] == summaries[3]
+        assert summaries[0] == summaries[1] == summaries[2]
 
     def test_a_worker_that_dies_takes_nothing_with_it(self, tmp_path: Path) -> None:
         sweep, jobs = plan(SMALL)
         killed = []
 
         def kill(now: Any) -> None:
-            if now.done == 2 and not killed:
+            if now.done == now.total - 2 and not killed:  # others are lost with it, and are played again
                 killed.append(multiprocessing.active_children()[0])
                 killed[0].kill()
 

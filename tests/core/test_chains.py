@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from lsmdp._core import chains
+from lsmdp.arrays import frozen
 
 
 def value(m: np.ndarray, e: np.ndarray) -> np.ndarray:
@@ -24,7 +25,7 @@ def test_the_law_of_detailed_balance(n: int, decades: float) -> None:
     W = csr_array(np.diag(there, 1) + np.diag(back, -1) + np.eye(n))
     T = W.T.tocsr()
     m, e, queue = np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    given = W.indptr, W.indices, W.data, T.data, 1e-12, m, e, queue
+    given = frozen(W.indptr), frozen(W.indices), frozen(W.data), T.data, 1e-12, m, e, queue
     assert chains.balance(*given)
     expected = np.cumprod(np.concatenate([[1], np.longdouble(1) * there / back]))
     np.testing.assert_allclose(np.asarray(value(m, e) / value(m, e)[0] / expected, float), 1.0, rtol=1e-15 * (n + 1))

@@ -10,10 +10,11 @@ from click.testing import Result
 
 import lsmdp
 from lsmdp._core.compile import watched
+from lsmdp.chain import is_reversible
 
 
-def game(lmdp: lsmdp.LMDP) -> None:
-    costs = lsmdp.read_costs("iid", lmdp, rounds=200, seed=1)
+def game(lmdp: lsmdp.LMDP, rounds: int = 200) -> None:
+    costs = lsmdp.read_costs("iid", lmdp, rounds=rounds, seed=1)
     lsmdp.play(lmdp, lsmdp.FollowTheLeader(), costs).regret()
 
 
@@ -25,5 +26,9 @@ def test_nothing_is_left_to_compile(run: Callable[..., Result]) -> None:
     with watched(compiled.append):
         lsmdp.solve(lsmdp.grid(30, 30), np.linspace(0, 1, 900))
         game(lsmdp.ring(12))
-        game(lsmdp.grid(30, 30))
+        game(lsmdp.grid(30, 30), rounds=20)
+        game(lsmdp.random_graph(40, 40, seed=5))  # its laws are found from earlier ones
+        lsmdp.simulate(lsmdp.random_graph(40, 4, seed=5), 9, walkers=2)
+        policy = lsmdp.Policy(lsmdp.grid(3, 3), np.zeros(9)).matrix()
+        assert is_reversible(policy.copy())  # which may be written to
     assert compiled == []

@@ -78,7 +78,7 @@ def test_slopes(n: int) -> None:
 def test_sums_of_costs_lose_nothing() -> None:
     costs = 10.0 ** np.random.default_rng(5).uniform(-12, 4, (300, 5)) * np.array([1, -1, 1, 1, -1.0])
     total, lost, lowest, highest = np.zeros(5), np.zeros(5), np.full(5, np.inf), np.full(5, -np.inf)
-    hindsight.add_costs(costs, total, lost, lowest, highest)
+    hindsight.add_costs(frozen(costs), total, lost, lowest, highest)
     with mpmath.workdps(60):
         exact = [mpmath.fsum(mpmath.mpf(c) for c in column) for column in costs.T]
     np.testing.assert_allclose(total + lost, np.array([float(one) for one in exact]), rtol=3e-16)

@@ -7,6 +7,7 @@ import pytest
 
 from lsmdp._core import panels
 from lsmdp._core.factor import eliminate, plan
+from lsmdp.arrays import freeze
 from tests.core.test_factor import CHAINS, reduced
 
 
@@ -33,7 +34,7 @@ def test_panels_are_all_paths_through_a_block(name: str, symmetric: bool) -> Non
     P, rng = CHAINS[name]().P, np.random.default_rng(1)
     P = (P + P.T).tocsr() if symmetric else P
     P.sort_indices()
-    n, made = P.shape[0], plan(P)
+    n, made = P.shape[0], plan(freeze(P))
     killing = rng.uniform(0, 0.1, n)
     factors = eliminate(made, P.data, killing, symmetric=symmetric, single=True)
     L, U, _ = reduced(P.toarray()[np.ix_(made.order, made.order)], killing[made.order])

@@ -33,6 +33,7 @@ def test_distances_from_one_state() -> None:
 
 
 def test_moves_without_length_and_states_without_a_way() -> None:
-    lengths = csr_array(([0.0, 0.0, np.inf], [1, 0, 0], [0, 1, 2, 3]), shape=(3, 3))
+    to, starts = np.array([1, 0, 0], np.int32), np.arange(4, dtype=np.int32)  # as in every model
+    lengths = csr_array(([0.0, 0.0, np.inf], to, starts), shape=(3, 3))
     assert lower_to_paths(lengths, np.array([0.0, 5.0, np.inf])).tolist() == [0.0, 0.0, np.inf]
     assert lower_to_paths(lengths, np.array([5.0, 3.0, 1.0])).tolist() == [3.0, 3.0, 1.0]

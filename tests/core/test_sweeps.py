@@ -59,7 +59,7 @@ def given(lmdp: LMDP, seed: int) -> tuple[Single, Known, np.ndarray, np.ndarray]
     s = lmdp.P @ w
     c = v + T * np.log(s) + 0.01 * rng.normal(size=lmdp.n)
     Q = lmdp.P.toarray() * w / s[:, None]
-    return _in_single(lmdp), Known(frozen(v), 0.0, w, s, np.log(s)), c, Q - np.eye(lmdp.n)
+    return _in_single(lmdp), Known(frozen(v), 0.0, w, s, np.log(s)), frozen(c), Q - np.eye(lmdp.n)
 
 
 def swept(Q_I: np.ndarray, r: np.ndarray, d: np.ndarray, shift: float, chunk: int) -> tuple[np.ndarray, np.ndarray]:
@@ -245,7 +245,7 @@ def test_it_does_not_matter_whether_the_new_v_takes_the_place_of_the_old() -> No
         v[0], noise[0] = 0.0, 0.0
         noise[1:] -= noise[1:].mean()
         logs = -rng.uniform(0, 1, n)
-        read = np.full(n, 0.1, np.float32), v + 0.7 * logs + 1e-4 * noise
+        read = frozen(np.full(n, 0.1, np.float32)), frozen(v + 0.7 * logs + 1e-4 * noise)
         found = []
         for in_place in (True, False):
             old = v.copy()

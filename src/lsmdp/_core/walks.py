@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lsmdp._core.compile import entry
-from lsmdp.arrays import CSR, Floats, Ints
+from lsmdp.arrays import CSR, Floats, Ints, frozen
 
 
 class Sums(NamedTuple):
@@ -26,8 +26,9 @@ class Sums(NamedTuple):
 def running_sums(Q: CSR) -> Sums:
     """The running sums of each row of a kernel."""
     sums = np.empty(Q.data.size)
-    _running_sums(Q.indptr, Q.data, sums)
-    return Sums(Q.indptr, Q.indices, sums)
+    first, to = frozen(Q.indptr), frozen(Q.indices)
+    _running_sums(first, frozen(Q.data), sums)
+    return Sums(first, to, sums)
 
 
 def walk(rows: Sums, states: Ints, uniforms: Floats) -> Ints:

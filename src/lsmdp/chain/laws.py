@@ -34,6 +34,7 @@ from lsmdp.arrays import (
     EPS,
     Floats,
     Ints,
+    frozen,
     read_only,
 )
 from lsmdp.chain.support import closed_class, require_irreducible
@@ -68,7 +69,8 @@ def reversible_law(P: CSR) -> Floats | None:
         return None
     n = P.shape[0]
     m, e, queue = np.zeros(n), np.zeros(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    balanced = chains.balance(P.indptr, P.indices, P.data, transpose.data, BALANCE_TOLERANCE, m, e, queue)
+    moves = frozen(P.indptr), frozen(P.indices), frozen(P.data)  # one kind, whether P may be written to or not
+    balanced = chains.balance(*moves, transpose.data, BALANCE_TOLERANCE, m, e, queue)
     return _law(m, e) if balanced else None
 
 

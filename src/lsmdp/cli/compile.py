@@ -78,6 +78,7 @@ def jobs() -> Iterator[Job]:
     from lsmdp.costs import read_costs
     from lsmdp.ends import Discounted, Goal, Horizon, Periodic
     from lsmdp.game import play as played
+    from lsmdp.game.walkers import simulate
     from lsmdp.learners import (
         BeTheLeader,
         Clock,
@@ -101,6 +102,7 @@ def jobs() -> Iterator[Job]:
         "a larger grid": grid(30, 30),
         "a small grid": grid(4, 4),
         "a small graph": random_graph(9, 9, seed=2),
+        "a full graph": random_graph(24, 24, seed=3),
         "a ring": ring(12),
     }
     methods = (Power(), Direct(), Dense(), Krylov())
@@ -121,6 +123,7 @@ def jobs() -> Iterator[Job]:
         for method in methods if lmdp.n < 50 else ():
             solved(lmdp, c, solver=method, throw=False)
         found.policy.stationary()
+        simulate(found.policy, 3)
         solved(lmdp, 1.01 * c, start=found, throw=False)
 
     def play(lmdp: LMDP, sample: int) -> None:

@@ -291,7 +291,7 @@ def _distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def _is_single(cost: Any) -> bool:
     """Whether a cost is that of one state; a truth value is none."""
-    return type(cost) in NUMBERS
+    return type(cost) in NUMBER_TYPES
 
 
 def _shortened(message: str) -> str:

@@ -343,7 +343,7 @@ def _records(path: Path, tail: bytes, n: int, learner: CompleteLearner) -> Itera
             raise _damaged(path, f"a record says that the system is in state {at}, and the model has {n}")
         costs = np.frombuffer(tail[first:end], dtype="<f8")
         single = not learner.sees_all or _is_of_one_state(learner, costs, n)
-        if count and single and at == NOWHERE:
+        if count and single and at == PLACE_UNKNOWN:
             raise _damaged(path, "a record has the cost of a state, and does not say of which")
         try:
             c_t = as_cost(costs, 1 if single else n) if count else None

@@ -36,7 +36,7 @@ from lsmdp._core.clocks import Day, Kept, Manner, enclosed, keep_plan
 from lsmdp._core.sparse import rows
 from lsmdp.arrays import Floats, read_only
 from lsmdp.errors import SpecError
-from lsmdp.inputs.forms import BEYOND_COUNTS, LARGEST, Form, Past
+from lsmdp.inputs.forms import BEYOND_COUNTS, LARGEST_NUMBER, Form, Past
 from lsmdp.learners.base import Bounds, LearnerBase
 from lsmdp.learners.played import Played
 from lsmdp.learners.protocol import Report
@@ -63,7 +63,7 @@ class ClockState(NamedTuple):
         """What its arrays must be when they come back from a file (forms.py)."""
         D, n = self.values.shape
         each, passes = Form(((D,),)), Form(dtype=np.int64, low=0, high=min(D, BEYOND_COUNTS))
-        values = Form(((D, n),), low=0.0, high=LARGEST)
+        values = Form(((D, n),), low=0.0, high=LARGEST_NUMBER)
         known = {"t": past.number, "forecasts": past.costs(D, n), "values": values, "low": each, "high": each}
         return known | {"lo": Form(), "hi": Form(), "passes": passes}
 

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from lsmdp.runs import Folder
 from lsmdp.sweeps.folder import SweepFolder
 from lsmdp.sweeps.jobs import Job, Row, played
-from lsmdp.sweeps.page import page
 from lsmdp.sweeps.spec import Sweep
 from lsmdp.sweeps.summary import summarise
 from lsmdp.sweeps.workers import Workers
@@ -103,6 +102,8 @@ def _sum_up(
         for job in jobs
         if job.digest in failed
     ]
+    from lsmdp.sweeps.page import page  # and with it all of the report, which no worker needs
+
     summary = summarise(sweep, runs, faults)
     if runs:
         folder.write_table(runs)

@@ -305,6 +305,7 @@ def eq_mu_to_p(game: Trace, *, reading: Reading) -> Certificate:
 
 def _filtered(decay: float, k: int, t: Floats) -> Floats:
     """sum_{n<t} decay^{floor((t-1-n)/k)} / n for t = 1, ..., T."""
+
     if t.size == 1:
         return np.zeros(1)
     found = np.convolve(1.0 / t[:-1], np.ones(k))[: t.size - 1]  # the last k terms, which are not decayed
