@@ -43,7 +43,7 @@ from lsmdp.learners import (
     State,
 )
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy
 from lsmdp.runs.turn import Turn
 
 KEYS = ("cost", "state")
@@ -73,7 +73,7 @@ class Loop:
     memory: Memory | None = None
     lines: int = 0
     refused: int = 0
-    _policy: Policy | None = None
+    _policy: AnyPolicy | None = None
 
     @classmethod
     def of(
@@ -97,7 +97,8 @@ class Loop:
         if missing is not None and not min(low, high) <= missing <= max(low, high):
             raise SpecError(f"--missing is {missing:g}. It must lie between {low:g} and {high:g}, like every cost.")
         at = NOWHERE if start is None else lmdp.state(start)
-        return cls(lmdp, player, Kept(player.init(lmdp), 0, at, (low, high)), (low, high), missing, moves)
+        law = None if at == NOWHERE else np.eye(1, lmdp.n, at)[0]
+        return cls(lmdp, player, Kept(player.init(lmdp, law), 0, at, (low, high)), (low, high), missing, moves)
 
     def remember(self, memory: Memory) -> None:
         """Go on from what the memory knows, and keep it up to date."""

@@ -20,7 +20,7 @@ from lsmdp.inputs.forms import Past
 from lsmdp.learners import CompleteLearner, State, unpack
 from lsmdp.learners.protocol import within
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy
 
 
 @dataclass
@@ -31,12 +31,12 @@ class Player:
     learner: CompleteLearner
     state: State
     accounts: Accounts
-    upcoming: Policy | None = None
+    upcoming: AnyPolicy | None = None
 
     @classmethod
     def enter(cls, lmdp: LMDP, learner: CompleteLearner, start: Floats, walkers: int, seed: int) -> Player:
         """A learner before round 1."""
-        return cls(lmdp, learner, learner.init(lmdp), Accounts.open(lmdp, start, walkers, seed))
+        return cls(lmdp, learner, learner.init(lmdp, start), Accounts.open(lmdp, start, walkers, seed))
 
     @property
     def law(self) -> Floats:
