@@ -32,6 +32,7 @@ import numpy as np
 
 from lsmdp._core.compile import entry
 from lsmdp._core.sparse import SURELY_NORMAL, logs_of, rows
+from lsmdp._core.trackers import mix_two
 from lsmdp.arrays import CSR, Floats, frozen
 
 
@@ -47,9 +48,9 @@ class Odds(NamedTuple):
 
 def completed_rows(P: CSR, flows: Floats) -> tuple[Floats, Floats, Floats]:
     """R at the entries of P becomes the entries of Q, in place; with KL(Q || P) and m of each state."""
-    kl, mass = np.empty(P.shape[0]), np.empty(P.shape[0])
-    _complete(rows(P), flows, kl, mass, np.empty(flows.size))
-    return flows, kl, mass
+    kl, mass = np.empty((2, 1, P.shape[0]))
+    _complete(rows(P), flows[np.newaxis], kl, mass, np.empty(flows.size))
+    return flows, kl[0], mass[0]
 
 
 def add_flow(P: CSR, share: Floats, u: Floats, flows: Floats) -> None:
@@ -57,14 +58,15 @@ def add_flow(P: CSR, share: Floats, u: Floats, flows: Floats) -> None:
     _add(rows(P), frozen(share), frozen(u), flows)
 
 
-def blend(P: CSR, a: Floats, u: Floats) -> tuple[Floats, Floats, Floats]:
-    """Q, KL(Q || P) and m for each of some rounds; ``a`` and ``u`` are learners x rounds x states, perhaps padded."""
-    rounds, n = a.shape[1], P.shape[0]
+def blend(P: CSR, shares: Floats, laws: Floats, u: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
+    """Q, KL(Q || P) and m for each of some rounds: ``shares`` is rounds x learners, the w.
+
+    The others are learners x rounds x states, perhaps padded: the laws p, and what the policies are made of.
+    """
+    rounds, n = u.shape[1], P.shape[0]
     weights, kl, mass = np.empty((rounds, P.nnz)), np.empty((rounds, n)), np.empty((rounds, n))
-    _blend(rows(P), frozen(a), frozen(u), weights)
-    room = np.empty(P.nnz)
-    for k in range(rounds):
-        _complete(rows(P), weights[k], kl[k], mass[k], room)
+    _blend(rows(P), frozen(shares), laws, u, s, weights)
+    _complete(rows(P), weights, kl, mass, np.empty(P.nnz))
     return weights, kl, mass
 
 
@@ -99,27 +101,23 @@ def account(P: CSR, weights: Floats, kl: Floats, costs: Floats, law: Floats) -> 
     return found, now
 
 
-@entry(fastmath={"contract"})
-def _blend(P: Any, a: Any, u: Any, out: Any) -> None:
-    """R at the entries of P, for each round: the learners four at a time, all states of a row at once."""
+@entry()
+def _blend(P: Any, shares: Any, laws: Any, u: Any, s: Any, out: Any) -> None:
+    """R at the entries of P, for each round: all states y of two states x at a time."""
     E, rounds, padded = u.shape
-    n, fours, row = P.indptr.size - 1, E // 4 * 4, np.empty(padded)
+    n, a, b, both = P.indptr.size - 1, np.empty((padded, E)), np.empty((E, padded)), np.empty((2, padded))
     for k in range(rounds):
-        for x in range(n):
-            for y in range(padded):
-                row[y] = 0.0
-            for i in range(0, fours, 4):
-                a0, a1, a2, a3 = a[i, k, x], a[i + 1, k, x], a[i + 2, k, x], a[i + 3, k, x]
-                for y in range(padded):
-                    total = row[y] + a0 * u[i, k, y]
-                    total = total + a1 * u[i + 1, k, y]
-                    total = total + a2 * u[i + 2, k, y]
-                    row[y] = total + a3 * u[i + 3, k, y]
-            for i in range(fours, E):
-                for y in range(padded):
-                    row[y] += a[i, k, x] * u[i, k, y]
+        for i in range(E):
+            for x in range(padded):
+                b[i, x] = u[i, k, x]
+                a[x, i] = shares[k, i] * laws[i, k, x] / s[i, k, x]
+        for x in range(0, n, 2):
+            other = min(x + 1, n - 1)
+            mix_two(b, a[x], a[other], both[0], both[1])
             for p in range(P.indptr[x], P.indptr[x + 1]):
-                out[k, p] = row[P.indices[p]]
+                out[k, p] = both[0, P.indices[p]]
+            for p in range(P.indptr[other], P.indptr[other + 1]):
+                out[k, p] = both[1, P.indices[p]]
 
 
 @entry()
@@ -132,24 +130,29 @@ def _add(P: Any, share: Any, u: Any, flows: Any) -> None:
 
 @entry()
 def _complete(P: Any, flows: Any, kl: Any, mass: Any, room: Any) -> None:
-    """See :func:`completed_rows`; ``room`` has a number for each entry."""
-    for x in range(kl.size):
-        begin, end, total = P.indptr[x], P.indptr[x + 1], 0.0
-        for p in range(begin, end):
-            total += P.data[p] * flows[p]
-        mass[x] = total
-        somebody = total >= SURELY_NORMAL
-        for p in range(begin, end):
-            flows[p] = flows[p] / total if somebody else 1.0
-    logs_of(flows, room)
-    for x in range(kl.size):
-        mean = 0.0
-        for p in range(P.indptr[x], P.indptr[x + 1]):
-            ratio = flows[p]
-            flows[p] = P.data[p] * ratio
-            if flows[p] > 0.0:
-                mean += flows[p] * room[p]
-        kl[x] = max(mean, 0.0)
+    """See :func:`completed_rows`, for each of some rounds; ``room`` has a number for each entry."""
+    for k in range(kl.shape[0]):
+        here = flows[k]
+        for x in range(kl.shape[1]):
+            begin, end, total = P.indptr[x], P.indptr[x + 1], 0.0
+            for p in range(begin, end):
+                total += P.data[p] * here[p]
+            mass[k, x] = total
+            if total >= SURELY_NORMAL:
+                scale = 1.0 / total
+                for p in range(begin, end):
+                    here[p] *= scale
+            else:
+                for p in range(begin, end):
+                    here[p] = 1.0
+        logs_of(here, room)
+        for x in range(kl.shape[1]):
+            mean = 0.0
+            for p in range(P.indptr[x], P.indptr[x + 1]):
+                here[p] *= P.data[p]
+                if here[p] > 0.0:
+                    mean += here[p] * room[p]
+            kl[k, x] = max(mean, 0.0)
 
 
 @entry(fastmath={"reassoc", "contract"})

@@ -141,6 +141,11 @@ class Sparse:
             values.append(v)
         return Tracked(v, values, lo, hi)
 
+    @property
+    def alone(self) -> Sparse:
+        """The same P in compressed rows only: what takes one round at a time, whatever v spans."""
+        return Sparse(self.P, self.temperature, self.rounding)
+
     def rest(self) -> Equilibrium | None:
         """What ``account`` keeps about stationary laws from one block to the next, before round 1."""
         return None

@@ -42,14 +42,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lsmdp._core.full import UNKNOWN, Weights, is_flat, weigh_block
-from lsmdp._core.full_laws import push_block
-from lsmdp._core.mixtures import Odds, add_flow, blend, completed_rows, losses_of, weigh
-from lsmdp.arrays import Floats, mean
+from lsmdp._core.mixtures import Odds
+from lsmdp.arrays import Floats, Ints
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import Form, Past
 from lsmdp.learners.base import LearnerBase
 from lsmdp.learners.complete import CompleteLearner
+from lsmdp.learners.crowd import Crowd, Hand, Mixed, joined, play_experts, rounds_at_hand, with_values
 from lsmdp.learners.fixed import Passive
 from lsmdp.learners.played import Kernels, Played
 from lsmdp.learners.protocol import LearnerLike, Several
@@ -156,39 +155,50 @@ class Pool(LearnerBase):
     def policy(self, lmdp: LMDP, state: PoolState) -> Mixture:
         """The flow mixture of the experts' policies."""
         policies = self._policies(lmdp, state)
-        crowd = _Crowd(lmdp, [[policy.v] for policy in policies], [{0: policy} for policy in policies], state.laws)
-        return crowd.rounds(0, np.empty((0, lmdp.n)), self._share, _odds(state)).policy(lmdp, 0, policies)
+        hands = [Hand([policy.v], {0: policy}) for policy in policies]
+        found = Crowd(lmdp, hands, state.laws).play(np.empty((0, lmdp.n)), self._share, _odds(state))
+        return found.policy(lmdp, 0, policies)
 
     def takes_blocks(self, lmdp: LMDP, state: PoolState) -> bool:
         """Where rounds are quicker together."""
         return lmdp.moves.at_once
 
     def observe_block(self, lmdp: LMDP, state: PoolState, costs: Floats, policy: AnyPolicy | None = None) -> Played:
-        """Every expert plays and learns, is charged for it, and has its weight."""
-        rounds, first = len(costs), _crowd_of(policy) or self._policies(lmdp, state)
-        each = zip(self.experts, state.experts, first, strict=True)
-        played = [expert.observe_block(lmdp, before, costs, own) for expert, before, own in each]
-        for expert, one in zip(self.experts, played, strict=True):
-            _require_values(expert, one.kernels is None)
-        crowd = _Crowd(lmdp, [one.values for one in played], [one.policies for one in played], state.laws)
-        found = crowd.rounds(rounds, costs, self._share, _odds(state))
-        g = costs + lmdp.temperature * found.kl[:rounds]
-        flows = [mean(found.mass[k], g[k]) for k in range(rounds)]
+        """Every expert plays and learns, is charged for it, and has its weight: some rounds at a time."""
+        first = _crowd_of(policy) or self._policies(lmdp, state)
+        size, parts, steps, coming = rounds_at_hand(lmdp, len(self.experts)), [], [], None
+        for start in range(0, len(costs), size):
+            here = costs[start : start + size]
+            state, found, some = self._observe(lmdp, state, here, first)
+            first = [hand.policy(lmdp, len(here)) for hand in found.hands]
+            coming = found.policy(lmdp, len(here), first)
+            last = start + size >= len(costs)
+            parts.append(found if last else found.without_last())
+            steps.append(some)
+        nothing, kernels = np.full(len(costs), np.nan), Kernels(*joined([(part.weights, part.kl) for part in parts]))
+        made = {} if coming is None else {len(costs): coming}
+        return Played((), nothing, nothing, np.concatenate(steps), state, policies=made, kernels=kernels)
+
+    def _observe(
+        self, lmdp: LMDP, state: PoolState, costs: Floats, first: Sequence[Policy]
+    ) -> tuple[PoolState, Mixed, Ints]:
+        """The same for rounds that fit: the state after them, what was played, and the experts' steps."""
+        hands, states, steps = play_experts(lmdp, self.experts, state.experts, costs, first)
+        crowd = Crowd(lmdp, hands, state.laws)
+        found = crowd.play(costs, self._share, _odds(state))
+        g = costs + lmdp.temperature * found.kl[: len(costs)]
         after = PoolState(
-            state.t + rounds,
-            Several(one.state for one in played),
+            state.t + len(costs),
+            states,
             crowd.laws,
             found.odds.weights,
             found.odds.losses,
             found.odds.gap,
             found.odds.range,
             _added(state.mixed, found.mixed),
-            _added(state.flow, flows),
+            _added(state.flow, (found.mass[: len(costs)] * g).sum(axis=1).tolist()),
         )
-        nothing, steps = np.full(rounds, np.nan), np.sum([one.steps for one in played], axis=0)
-        coming = found.policy(lmdp, rounds, [_made(lmdp, one, rounds) for one in played])
-        made = {rounds: coming} if policy is None else {0: policy, rounds: coming}
-        return Played((), nothing, nothing, steps, after, policies=made, kernels=Kernels(found.weights, found.kl))
+        return after, found, steps
 
     @property
     def _share(self) -> float:
@@ -196,96 +206,8 @@ class Pool(LearnerBase):
 
     def _policies(self, lmdp: LMDP, state: PoolState) -> list[Policy]:
         """What each expert is about to play."""
-        found = []
-        for expert, known in zip(self.experts, state.experts, strict=True):
-            policy = expert.policy(lmdp, known)
-            _require_values(expert, isinstance(policy, Policy))
-            found.append(policy)
-        return found
-
-
-class _Rounds(NamedTuple):
-    """Some rounds of a pool, and the one after: kernels with their KL(Q || P) and m, w_t.l_t, and the odds after."""
-
-    weights: Floats
-    kl: Floats
-    mass: Floats
-    mixed: list[float]
-    odds: Odds
-
-    def policy(self, lmdp: LMDP, k: int, crowd: list[Policy]) -> Mixture:
-        """That of a row, which remembers the policies that it is made of."""
-        made = Mixture.known(lmdp, self.weights[k].copy(), self.kl[k].copy())
-        made.__dict__["crowd"] = crowd
-        return made
-
-
-class _Crowd:
-    """The experts in some rounds: their values, a row a round and one for the round after, and their laws so far."""
-
-    def __init__(self, lmdp: LMDP, values: Sequence[Any], policies: Sequence[Any], laws: Floats) -> None:
-        self.lmdp, self.values, self.policies, self.laws = lmdp, values, policies, laws
-
-    def rounds(self, rounds: int, costs: Floats, share: float, odds: Odds) -> _Rounds:
-        """Play them all: as many at a time as one scale serves, where P is written out."""
-        n, k, kept = self.lmdp.n, 0, np.empty((rounds + 1, self.lmdp.nnz))
-        kl, mass, mixed = np.empty((rounds + 1, n)), np.empty((rounds + 1, n)), []
-        swift = self._swift_rows(rounds + 1)
-        while k <= rounds:
-            end = k + 1
-            while swift[k] and end <= rounds and swift[end]:
-                end += 1
-            here = costs[k : min(end, rounds)]
-            found = self._written_out(k, end, here, share, odds) if swift[k] else self._alone(k, here, share, odds)
-            kept[k:end], kl[k:end], mass[k:end], more, odds = found
-            mixed += more
-            k = end
-        return _Rounds(kept, kl, mass, mixed, odds)
-
-    def _swift_rows(self, count: int) -> list[bool]:
-        """Which rows are such that one scale serves all experts, and P is written out."""
-        lmdp = self.lmdp
-        if lmdp.square is None:
-            return [False] * count
-        return [all(is_flat(values[k], lmdp.temperature) for values in self.values) for k in range(count)]
-
-    def _written_out(self, first: int, end: int, costs: Floats, share: float, odds: Odds) -> _Rounds:
-        """The rows from ``first`` to ``end``, and a round for each row of costs: all of them, or all but the last."""
-        lmdp, E, rounds = self.lmdp, len(self.values), len(costs)
-        square, T = lmdp.square, lmdp.temperature
-        assert square is not None
-        padded, losses, after = square.columns.shape[1], np.empty((rounds, E)), np.empty_like(self.laws)
-        u, a = np.empty((2, E, end - first, padded))
-        for i, values in enumerate(self.values):
-            d, s, logs = np.empty((3, end - first, padded))
-            weigh_block(square, T, np.asarray(values[first:end]), UNKNOWN, seen := Weights(d, u[i], s, logs))
-            laws = push_block(square, seen, self.laws[i], rounds)
-            losses[:, i] = losses_of(T, costs, d, logs, laws)
-            a[i], after[i] = laws[: end - first] / s, laws[rounds, : lmdp.n]
-        weights, mixed, odds = weigh(losses, share, odds)
-        a *= weights[: end - first].T[:, :, np.newaxis]
-        self.laws = after
-        return _Rounds(*blend(lmdp.P, a, u), mixed.tolist(), odds)
-
-    def _alone(self, k: int, costs: Floats, share: float, odds: Odds) -> _Rounds:
-        """One row, and its round if there is a cost: each expert by itself, whatever P and v are."""
-        lmdp, moves, flows = self.lmdp, self.lmdp.moves, np.zeros(self.lmdp.nnz)
-        losses, after = np.empty((len(costs), len(self.values))), np.empty_like(self.laws)
-        for i, values in enumerate(self.values):
-            law, policy = self.laws[i], self.policies[i].get(k) or Policy(lmdp, values[k])
-            flow, part = policy.flow, odds.weights[i] * law
-            if flow.flat:
-                add_flow(lmdp.P, part / flow.s, flow.w, flows)
-            else:
-                flows += part[lmdp.entry_rows] * (moves.weights(policy.v) / lmdp.P.data)
-            for c_t in costs:
-                kl, moved = moves.step(flow, law, each=False)
-                losses[0, i] = mean(law, c_t) + moves.control(flow, kl, law, moved)
-                after[i] = moved / moved.sum()
-        if len(costs):
-            self.laws = after
-        _, mixed, odds = weigh(losses, share, odds)
-        return _Rounds(*completed_rows(lmdp.P, flows), mixed.tolist(), odds)
+        both = zip(self.experts, state.experts, strict=True)
+        return [with_values(expert, expert.policy(lmdp, known)) for expert, known in both]
 
 
 def pooled(option: str = "") -> Pool:
@@ -342,24 +264,10 @@ def _expert(learner: LearnerLike) -> CompleteLearner:
     return expert
 
 
-def _require_values(expert: CompleteLearner, has: bool) -> None:
-    if not has:
-        raise SpecError(
-            f'the expert "{expert.name}" plays mixtures, and a pool takes learners whose policies come from value '
-            "functions. If it is a pool itself, give its experts instead: Pool([*pool.experts, ...])."
-        )
-
-
 def _crowd_of(policy: AnyPolicy | None) -> list[Policy] | None:
     """The experts' policies that a mixture of this pool was made of, if it remembers them."""
     found: list[Policy] | None = None if policy is None else policy.__dict__.get("crowd")
     return found
-
-
-def _made(lmdp: LMDP, played: Played, k: int) -> Policy:
-    """The policy of a row, with what is known of it."""
-    policy = played.policies.get(k)
-    return policy if isinstance(policy, Policy) else Policy(lmdp, played.values[k])
 
 
 def _odds(state: PoolState) -> Odds:
