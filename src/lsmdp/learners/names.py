@@ -23,11 +23,11 @@ class Named:
 
     module: str
     class_name: str
-    option: Callable[[str], float] | None
+    option: Callable[[str], Any] | None
     meaning: str
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
-    def make(self, *option: float) -> Learner:
+    def make(self, *option: Any) -> Learner:
         """The learner, with the value of its first option if there is one."""
         learner = getattr(importlib.import_module(f"lsmdp.learners.{self.module}"), self.class_name)
         made: Learner = learner(*option, **self.fixed)
@@ -41,6 +41,10 @@ NAMES = {
     "phased": Named("phased", "PhasedLeader", float, "leader of the finished phases; phased:EPSILON"),
     "discounted": Named("forgetful", "DiscountedLeader", float, "leader of the discounted mean; discounted:ETA"),
     "window": Named("forgetful", "WindowLeader", int, "leader of the last 100 rounds; window:WIDTH"),
+    "discounted-track": Named(
+        "track", "TrackTheDiscounted", float, "one update a round for a discounted mean; discounted-track:WEIGHT"
+    ),
+    "pool": Named("pool", "pooled", str, "the best of many trackers in any world; pool:24,50 with clocks, pool:auto"),
     "passive": Named("fixed", "Passive", None, "the passive dynamics, no control"),
     "btl": Named("clairvoyant", "BeTheLeader", float, "sees the cost of the round it plays: a yardstick, no learner"),
 }
