@@ -71,6 +71,7 @@ if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
         PhasedLeader as PhasedLeader,
         DiscountedLeader as DiscountedLeader,
         WindowLeader as WindowLeader,
+        Clock as Clock,
         TrackTheDiscounted as TrackTheDiscounted,
         Pool as Pool,
         Passive as Passive,

@@ -17,6 +17,7 @@ from lsmdp._core.sparse import flat_sums, logs_of
 from lsmdp.arrays import EPS
 
 _LEAST_SUM = 1e-200  # Beside a sum of this size, k terms of e^-700 or less are nothing.
+_LOST_BY_A_TERM = 1e-323 / EPS  # What a term below 1e-308 has lost, in units of EPS: itself a float of full precision.
 _LARGEST_EXPONENT = 700.0  # e^-700 is a float of full precision; exponents beyond count as this one.
 
 
@@ -53,7 +54,7 @@ def values_back(P: Any, temperature: float, costs: Any, values: Any, minima: Any
             step, entries = costs[t, x] + m[x], np.float64(indptr[x + 1] - indptr[x])
             value = step - temperature * logs[x]  # eq:bellman_V
             error = temperature * (3.0 * entries + 2.0 + 5.0 * abs(logs[x])) + abs(step) + abs(value)
-            error += temperature * entries * (1e-323 / s[x]) / EPS  # what terms below the smallest float have lost
+            error += temperature * entries * (_LOST_BY_A_TERM / s[x])
             here[x] = value
             if value < lowest:
                 lowest = value

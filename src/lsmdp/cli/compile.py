@@ -80,6 +80,7 @@ def jobs() -> Iterator[Job]:
     from lsmdp.game import play as played
     from lsmdp.learners import (
         BeTheLeader,
+        Clock,
         DiscountedLeader,
         FollowTheLeader,
         Passive,
@@ -109,6 +110,7 @@ def jobs() -> Iterator[Job]:
         PhasedLeader(),
         DiscountedLeader(),
         WindowLeader(5),
+        Clock(3),
         BeTheLeader(),
         Passive(),
     ]

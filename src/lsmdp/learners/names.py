@@ -1,6 +1,6 @@
 """The names of the learners on the command line; importing them loads nothing heavy.
 
-``learner_by_name("window:50")`` is the learner of a name with the value of its first option.
+``learner_by_name("window:50")`` is the learner of a name with the value of its first option; ``clock:24:0.1`` has two.
 """
 
 from __future__ import annotations
@@ -28,10 +28,16 @@ class Named:
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def make(self, *option: Any) -> Learner:
-        """The learner, with the value of its first option if there is one."""
+        """The learner, with the values of its first options if there are some."""
         learner = getattr(importlib.import_module(f"lsmdp.learners.{self.module}"), self.class_name)
         made: Learner = learner(*option, **self.fixed)
         return made
+
+
+def period_and_eta(option: str) -> tuple[float, ...]:
+    """PERIOD, or PERIOD:ETA."""
+    period, colon, eta = option.partition(":")
+    return (int(period), float(eta)) if colon else (int(period),)
 
 
 NAMES = {
@@ -41,6 +47,9 @@ NAMES = {
     "phased": Named("phased", "PhasedLeader", float, "leader of the finished phases; phased:EPSILON"),
     "discounted": Named("forgetful", "DiscountedLeader", float, "leader of the discounted mean; discounted:ETA"),
     "window": Named("forgetful", "WindowLeader", int, "leader of the last 100 rounds; window:WIDTH"),
+    "clock": Named(
+        "clock", "Clock", period_and_eta, "a mean for each slot of a day, 24 rounds long; clock:PERIOD[:ETA]"
+    ),
     "discounted-track": Named(
         "track", "TrackTheDiscounted", float, "one update a round for a discounted mean; discounted-track:WEIGHT"
     ),
@@ -74,4 +83,4 @@ def learner_by_name(spec: str) -> Learner:
         value = named.option(option)
     except ValueError:
         raise SpecError(f'"{option}" in "{spec}" is not a number of the kind that "{name}" takes.') from None
-    return named.make(value)
+    return named.make(*value) if isinstance(value, tuple) else named.make(value)
