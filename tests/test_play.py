@@ -40,7 +40,7 @@ LEARNER_KEYS = {
     "solves",
     "steps",
 }
-COMPARATORS = {"leader", "best_stationary_low", "best_stationary_high"}
+COMPARATORS = {"leader", "best_stationary_low", "best_stationary_high", "dynamic"}
 
 
 @pytest.fixture(autouse=True)

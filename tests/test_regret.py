@@ -179,6 +179,7 @@ def test_figures_are_ready_for_json() -> None:
         "leader": ftl["regret"]["leader"],
         "best_stationary_low": None,
         "best_stationary_high": None,
+        "dynamic": ftl["regret"]["dynamic"],
     }
     assert figures["learners"]["passive"]["max_gap"] is None  # it claims nothing
     assert 0 < ftl["max_gap"] <= 1e-6

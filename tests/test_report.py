@@ -279,7 +279,8 @@ def test_a_run_of_nobody_but_who_sees_the_costs_has_a_page(tmp_path: Path) -> No
     assert told["headline"].startswith("btl (sees cₜ) paid ")
     assert visit(page, 1440)["errors"] == []
     large = told_by(played(tmp_path / "large", "random:3001:4", "iid", 2, learners=("btl",)))
-    assert [column["name"] for column in large["map"]["columns"]] == ["state", "mean cost", "chance, btl (sees cₜ)"]
+    names = ["state", "mean cost", "chance, btl (sees cₜ)", "price of not knowing, btl (sees cₜ)"]
+    assert [column["name"] for column in large["map"]["columns"]] == names
 
 
 def test_labels_cannot_break_out_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,8 @@ from lsmdp.runs import (
 from lsmdp.runs.spec import default_folder
 from lsmdp.sources import makers
 
-FILES = {"spec.toml", "manifest.json", "checkpoint.npz", "rounds.parquet", "summary.json"}
+DYNAMIC = {"dynamic.parquet", "dynamic_states.parquet"}
+FILES = {"spec.toml", "manifest.json", "checkpoint.npz", "rounds.parquet", "summary.json", *DYNAMIC}
 SMALL = Spec.of(kernel="random:7:3:1", costs="iid", learners=("ftl", "track"), rounds=6, seed=3, sample=4)
 
 

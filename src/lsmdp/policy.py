@@ -191,6 +191,11 @@ class Policy(AnyPolicy):
         """KL(Q(.|x) || P(.|x)) for each state, in nats (multiply by the temperature for the control cost)."""
         return self.lmdp.moves.kl(self.v)
 
+    def divergence(self, v: Any) -> Floats:
+        """KL(Q(.|x) || Q_v(.|x)) for each state, in nats: how far this is from the policy of the value function v."""
+        moves = self.lmdp.moves
+        return moves.divergence(self.flow, moves.flow(as_value(v, self.lmdp.names)))[0]
+
     def matrix(self) -> CSR:
         """Q as a CSR array. Entries below the smallest positive float are 0 in it."""
         return freeze(like(self.lmdp.P, self.lmdp.moves.weights(self.v)))

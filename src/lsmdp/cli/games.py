@@ -50,6 +50,10 @@ Scale = Annotated[
     typer.Option("--scale", metavar="LOW HIGH", help="The values in COSTS that cost 0 and 1."),
 ]
 WithBracket = Annotated[bool, typer.Option("--bracket", help="Bound the regret against the best stationary policy.")]
+WithDynamic = Annotated[
+    bool,
+    typer.Option("--dynamic", help="Work out the dynamic regret by rounds and states, however long that takes."),
+]
 Out = Annotated[Path | None, typer.Option("--out", help="The folder of the run.  [default: runs/KERNEL-COSTS]")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in the folder, if it holds one.")]
 Checkpoint = Annotated[
@@ -87,6 +91,7 @@ def play(
     sample: Sample = 0,
     scale: Scale = None,
     bracket: WithBracket = False,
+    dynamic: WithDynamic = False,
     temperature: Temperature = 1.0,
     out: Out = None,
     resume: Resume = False,
@@ -118,6 +123,7 @@ def play(
             sample=sample,
             scale=scale,
             bracket=bracket,
+            dynamic=dynamic,
             temperature=temperature,
             normalise=normalise,
             largest_class=largest_class,

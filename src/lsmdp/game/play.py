@@ -211,9 +211,9 @@ class Run:
         """T."""
         return self.game.t
 
-    def regret(self, *, bracket: bool = False) -> Regret:
-        """Against the leader and, if asked for, a bracket of the best stationary policy (summary.py)."""
-        return regret(self, bracket=bracket)
+    def regret(self, *, bracket: bool = False, dynamic: bool | None = None) -> Regret:
+        """Against the leader, the plan in hindsight (``dynamic``) and, if asked for, a bracket of the best policy."""
+        return regret(self, bracket=bracket, dynamic=dynamic)
 
     def to_frame(self) -> Any:
         """What each learner had paid after the rounds 1, 2, 5, 10, ... and the last, as an Arrow table."""

@@ -77,8 +77,8 @@ def run_html(run: Any) -> str:
 
 def regret_html(regret: Any) -> str:
     """The regret of each learner, by comparator."""
-    head = ("learner", "loss", "against the leader", "idealised")
-    rows = [(one.name, one.tally.loss, one.leader, one.idealised) for one in regret.learners]
+    head = ("learner", "loss", "against the leader", "idealised", "dynamic")
+    rows = [(one.name, one.tally.loss, one.leader, one.idealised, one.dynamic) for one in regret.learners]
     return columns(f"Regret after {regret.rounds:,} rounds", head, rows) + "".join(
         f"<p>{html.escape(note)}</p>" for note in regret.notes
     )

@@ -7,15 +7,7 @@ Write n for the states, T for the rounds and tau for the temperature.
 
     V_{T+1} = 0,    V_t = c_t - tau log P e^{-V_{t+1}/tau},    D = p_1.V_1 <= min_Q L_T(Q).
 
-*Rounding.* The operator B_t V = c_t - tau log P e^{-V/tau} is monotone, and B_t (V + a) = B_t V + a. Each computed step
-is V^_t = B_t V^_{t+1} - a_t + e_t, where the minimum a_t is taken out to keep the numbers small. The loop is that of
-``sparse.residual``, with the subtraction of a_t in place of that of v. So with k entries in the row, s = sum_y P(x,y)
-exp(-(V^(y) - m)/tau) for any m below V^ there, and eps = 2^-52, the bound of sparse.py reads
-
-    |e_t(x)| <= eps [ tau (3k + 2 + 5 log(1/s)) + |c_t(x) + m| + |B_t V^(x)| + |V^_t(x)| ].
-
-By induction V_t >= V^_t + sum_{s>=t} (a_s - max|e_s|): errors add up, they do not grow. ``low`` is p_1.V^_1 plus the
-a_t (summed without error) minus the max|e_t|, and minus eps ((n + 4) max V^_1 + 4 sum|a_t|) for p_1 and the last sums.
+hindsight.py says how it is found, and encloses its rounding: ``low`` is D less all that rounding may have added to it.
 
 **From above: policies that were found.** L_T(Q) of any Q is an upper bound. Candidates are improved by local search
 (search.py), which starts from the candidates, among them the leader and P; from the time average of the policies behind
@@ -31,7 +23,6 @@ that.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, pairwise
@@ -39,11 +30,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from lsmdp._core.hindsight import push_along, values_back
+from lsmdp._core.hindsight import push_along
 from lsmdp._core.sparse import rows
 from lsmdp.arrays import (
     CSR,
-    EPS,
     Floats,
     as_distribution,
     freeze,
@@ -61,10 +51,10 @@ from lsmdp.regret.comparators import (
     fixed_costs,
     policy_entries,
 )
+from lsmdp.regret.hindsight import HELD_NUMBERS, Sums, cost_of_plan, values_of
 from lsmdp.regret.search import Search
 from lsmdp.solvers import solve
 
-HELD_NUMBERS = 2**24  # costs (rounds x states) held at a time, 128 MB; the search holds two more arrays of that size
 WORK = 3e10  # operations of about a nanosecond that the search may spend
 FEW_EVALUATIONS, MANY_EVALUATIONS = 20, 1000  # of the loss in the search from one start
 FOREMOST = ("cold time average", "leader", "time average")  # where a search has most often been worth it
@@ -155,10 +145,10 @@ def _known(lmdp: LMDP, held: Floats, candidates: Mapping[str, Any]) -> dict[str,
 def _by_planning(lmdp: LMDP, held: Floats, p1: Floats) -> tuple[float, dict[str, Floats]]:
     """D rounded down, and the time averages of its policies, warm and cold."""
     end = np.zeros(lmdp.n)
-    values, sums = _values(lmdp, held, end, lmdp.temperature)
+    values, sums = values_of(lmdp, held, end, lmdp.temperature)
     low = _rounded_down(p1, values[0], [sums])
     warm = _time_average(lmdp, values, p1, lmdp.temperature)
-    values, _ = _values(lmdp, held, end, COLD * lmdp.temperature)
+    values, _ = values_of(lmdp, held, end, COLD * lmdp.temperature)
     cold = _time_average(lmdp, values, p1, COLD * lmdp.temperature)
     frozen = _hardened(lmdp, cold)
     return low, {"time average": warm, "cold time average": cold, "frozen time average": frozen}
@@ -179,24 +169,16 @@ def lower_bound(lmdp: LMDP, costs: Costs, p1: Any) -> float:
     start = as_distribution(p1, lmdp.names)
     first, sums = np.zeros(lmdp.n), []
     for block in _last_first(in_rounds(costs, lmdp.names), lmdp.n):
-        values, more = _values(lmdp, block, first, lmdp.temperature)
+        values, more = values_of(lmdp, block, first, lmdp.temperature)
         first = values[0].copy()
         sums.append(more)
     return _rounded_down(start, first, sums)
 
 
-def _values(lmdp: LMDP, block: Floats, end: Floats, temperature: float) -> tuple[Floats, tuple[float, float, float]]:
-    """V_t less its minimum a_t for the rounds of a block, then ``end``; and the sums of a_t, |a_t| and max|e_t|."""
-    values, minima, errors = np.empty((len(block) + 1, lmdp.n)), np.empty(len(block)), np.empty(len(block))
-    values[-1] = end
-    values_back(rows(lmdp.P), temperature, block, values, minima, errors)
-    return values, (math.fsum(minima), math.fsum(np.abs(minima)), math.fsum(errors) + len(block) * lmdp.rounding)
-
-
-def _rounded_down(p1: Floats, first: Floats, sums: list[tuple[float, float, float]]) -> float:
+def _rounded_down(p1: Floats, first: Floats, sums: list[Sums]) -> float:
     """D less all that rounding may have added to it; ``first`` is V_1 less its minimum."""
-    minima, sizes, errors = map(math.fsum, zip(*sums, strict=True))
-    return float(p1 @ first) + minima - errors - EPS * ((first.size + 4) * float(first.max()) + 4.0 * sizes)
+    cost, rounding = cost_of_plan(p1, first, sums)
+    return cost - rounding
 
 
 def _held(costs: Costs, n: int) -> Floats:

@@ -164,7 +164,7 @@ def blocks_of(costs: Costs, n: int) -> Iterator[Floats]:
     if isinstance(costs, CostSequence):
         first = 1
         for block in costs.blocks_from(1):
-            yield _stack(block, n, first)
+            yield stacked(block, n, first)
             first += len(block)
     else:
         yield from blocks(iter(costs), n)
@@ -174,11 +174,12 @@ def blocks(rounds: Iterator[Any], n: int, first: int = 1) -> Iterator[Floats]:
     """The costs of consecutive rounds, checked, as arrays of k x n; ``first`` is the round that messages begin with."""
     size = max(1, min(BLOCK_ROUNDS, BLOCK_NUMBERS // n))
     while chunk := list(islice(rounds, size)):
-        yield _stack(chunk, n, first)
+        yield stacked(chunk, n, first)
         first += len(chunk)
 
 
-def _stack(chunk: Sequence[Any] | Floats, n: int, first: int) -> Floats:
+def stacked(chunk: Sequence[Any] | Floats, n: int, first: int) -> Floats:
+    """Rounds from ``first`` on as one array, or a sentence about the first that is no cost."""
     try:
         block = np.array(chunk, dtype=np.float64)
     except (TypeError, ValueError):

@@ -7,6 +7,8 @@ number by itself:
 - *idealised*: sum_t f(pi_t; c_t) - T lambda_{T+1}, as if the state were in equilibrium at once. For follow the leader
   it is also sum_t t mu_t.KL(Q_t || Q_{t+1}), round by round and without cancellation (the FTL identity);
 - against the *best stationary policy*: min_Q L_T(Q) is not convex in Q, so it is given as a bracket (bracket.py);
+- *dynamic*: loss - p_1.V_1, against the plan in hindsight, which knew all costs and changes with time. It is also
+  tau sum_t p_t.KL(Q_t || Q*_t), by rounds and by states (dynamic.py);
 - against *all policies with mixing sum at most m*, at once: a bound that grows with m (guarantee.py).
 
 The regret against the leader is the sum of three terms, as in the proof of thm:main:
@@ -34,7 +36,9 @@ from lsmdp.output.notebooks import regret_html
 from lsmdp.regret.bracket import Bracket
 from lsmdp.regret.bracket import bracket as bracket_of
 from lsmdp.regret.comparators import Costs, fixed_cost
+from lsmdp.regret.dynamic import Dynamic, replay, work_of_plan, work_of_replay
 from lsmdp.regret.guarantee import SHOWN, guarantee
+from lsmdp.regret.hindsight import Hindsight
 from lsmdp.solvers import Solution, solve
 
 if TYPE_CHECKING:
@@ -43,6 +47,11 @@ if TYPE_CHECKING:
 LEADER_GAP = 1e-10
 MARK_STATES = 5_000  # beyond this, solving for a leader at every mark takes longer than the game
 MARK_WORK = 2e10  # multiply-adds that the regret along the way may cost
+# Operations of about a nanosecond that the plan in hindsight may take unasked: half a minute, as much as the marks.
+PLAN_WORK = 3e10
+# The same for playing all learners again to attribute their regret to rounds and states: about a second.
+REPLAY_WORK = 1e9
+ABOUT_DYNAMIC = "The dynamic regret was "  # how notes about it begin
 FAR_BELOW = 0.01  # per round: a stationary policy this much cheaper than the leader is worth a warning
 
 
@@ -50,7 +59,8 @@ FAR_BELOW = 0.01  # per round: a stationary policy this much cheaper than the le
 class LearnerRegret:
     """What one learner paid, and its regret against each comparator (None: not computed).
 
-    One that is ``clairvoyant`` was shown each cost before it played: its figures are a yardstick.
+    One that is ``clairvoyant`` was shown each cost before it played: its figures are a yardstick. ``dynamic`` is a
+    number that can say more: ``dynamic.by_round()`` and ``dynamic.by_state()``.
     """
 
     name: str
@@ -65,11 +75,13 @@ class LearnerRegret:
     along: list[tuple[int, float, float]]  # (t, loss, regret against the leader of the first t rounds)
     sampled: tuple[float, float] | None  # mean of the walkers' losses, and half the width of its 95% interval
     clairvoyant: bool = False
+    dynamic: Dynamic | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
         low, high = self.best_stationary or (None, None)
-        tally = self.tally
+        tally, dynamic = self.tally, None if self.dynamic is None else float(self.dynamic)
+        told = None if self.dynamic is None else self.dynamic.known
         return {
             "clairvoyant": self.clairvoyant,
             "loss": tally.loss,
@@ -78,7 +90,14 @@ class LearnerRegret:
             "ideal_loss": _known(tally.ideal_loss),
             "idealised_regret": self.idealised,
             "idealised_regret_by_identity": self.identity,
-            "regret": {"leader": self.leader, "best_stationary_low": low, "best_stationary_high": high},
+            "regret": {
+                "leader": self.leader,
+                "best_stationary_low": low,
+                "best_stationary_high": high,
+                "dynamic": dynamic,
+            },
+            "dynamic_regret_by_divergence": None if told is None else told.total,
+            "dynamic_regret_rounding": None if told is None else told.rounding,
             "transient": self.transient,
             "comparator": self.comparator,
             "regret_at_most_by_mixing_sum": {f"{m:g}": bound for m, bound in self.guarantee.items()},
@@ -101,6 +120,7 @@ class Regret:
     bracket: Bracket | None
     learners: list[LearnerRegret]
     notes: list[str]
+    plan: Hindsight | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
@@ -110,6 +130,7 @@ class Regret:
             "average_cost_bounds": list(self.leader.bounds),
             "cost_of_leader": self.leader_cost,
             "best_stationary_cost": None if self.bracket is None else [self.bracket.low, self.bracket.high],
+            "cost_of_plan_in_hindsight": None if self.plan is None else self.plan.cost,
             "learners": {one.name: one.to_dict() | {"average_cost_of_leader": average} for one in self.learners},
             "notes": self.notes,
         }
@@ -130,26 +151,38 @@ class Regret:
     def __str__(self) -> str:
         titles = [titled(one.name, one.clairvoyant) for one in self.learners]
         width = max(map(len, titles))
-        head = f"{'':{width}}  {'loss':>12}  {'vs leader':>12}  {'idealised':>12}  {'vs best stationary':>22}"
+        names = ("loss", "vs leader", "idealised", "dynamic")
+        head = f"{'':{width}}  {'  '.join(f'{name:>12}' for name in names)}  {'vs best stationary':>22}"
         lines = [f"regret after {self.rounds:,} round{'s' * (self.rounds != 1)}", head]
         for title, one in zip(titles, self.learners, strict=True):
             best = "" if one.best_stationary is None else "{:z.4g} to {:z.4g}".format(*one.best_stationary)
-            figures = "  ".join(_figure(value) for value in (one.tally.loss, one.leader, one.idealised))
+            figures = "  ".join(map(_figure, (one.tally.loss, one.leader, one.idealised, one.dynamic)))
             lines.append(f"{title:{width}}  {figures}  {best:>22}")
         return "\n".join([*lines, *self.notes])
 
 
-def regret(run: Run, *, bracket: bool = False) -> Regret:
-    """The regret of every learner of a run against the leader and, if asked for, a bracket of the best policy."""
+def regret(run: Run, *, bracket: bool = False, dynamic: bool | None = None) -> Regret:
+    """The regret of every learner of a run: against the leader, against the plan in hindsight, and others.
+
+    ``bracket`` asks for a bracket of the best stationary policy. The dynamic regret is worked out where it takes less
+    than half a minute, and by both of its formulas where that takes a second; ``dynamic=True`` insists on both, and
+    ``dynamic=False`` does without.
+    """
     game, lmdp, T = run.game, run.lmdp, run.rounds
     if T == 0:
         raise SpecError("no round was played, so there is no regret. Give at least one cost.")
     leader = solve(lmdp, game.seen.mean, tol=LEADER_GAP, throw=False)
     notes: list[str] = []
-    leader_cost, bounds, along = None, None, {}
+    leader_cost, bounds, along, plan = None, None, {}, None
     if not getattr(run.costs, "replayable", True):
         notes.append("the costs could be read only once, so no comparator was evaluated on them")
+        if dynamic:
+            raise SpecError(
+                "the costs could be read only once, so nobody can say what the plan in hindsight would have paid. Give "
+                "them as an array, a list or a file, or leave dynamic=True out."
+            )
     else:
+        plan = _plan(run, dynamic, notes)
         leader_cost = fixed_cost(lmdp, leader.policy, run.costs, game.start).loss
         along = _leaders_along(run)
         bounds = bracket_of(lmdp, run.costs, game.start, {"leader": leader.policy}) if bracket else None
@@ -159,8 +192,54 @@ def regret(run: Run, *, bracket: bool = False) -> Regret:
             "the costs are in phase with something, and no learner of this kind has small regret against it."
         )
     notes += _without_law(run)
-    learners = [_learner_regret(run, k, leader, leader_cost, bounds, along) for k in range(len(game.players))]
-    return Regret(T, leader, leader_cost, bounds, learners, notes)
+    found = _dynamic(run, plan, dynamic, notes)
+    learners = [
+        replace(_learner_regret(run, k, leader, leader_cost, bounds, along), dynamic=found[k])
+        for k in range(len(game.players))
+    ]
+    return Regret(T, leader, leader_cost, bounds, learners, notes, plan)
+
+
+def _plan(run: Run, wanted: bool | None, notes: list[str]) -> Hindsight | None:
+    """The plan in hindsight, unless it is not wanted or would take long unasked."""
+    if wanted is False:
+        return None
+    work = work_of_plan(run.lmdp, run.rounds)
+    if wanted is None and work > PLAN_WORK:
+        notes.append(
+            f"{ABOUT_DYNAMIC}left out: a plan in hindsight for {run.rounds:,} rounds of {run.lmdp.nnz:,} moves "
+            f"would take about {work / 1e9:,.0f} s. regret(dynamic=True), or --dynamic, insists."
+        )
+        return None
+    try:
+        return Hindsight.of(run.lmdp, run.costs, run.game.start, run.rounds, keep=_is_replayed(run, wanted))
+    except SpecError as refused:
+        if wanted:
+            raise
+        notes.append(f"{ABOUT_DYNAMIC}left out: {refused}")
+        return None
+
+
+def _is_replayed(run: Run, wanted: bool | None) -> bool:
+    """Whether the rounds are played again to attribute the dynamic regret: if asked for, or if it takes a moment."""
+    work = sum(work_of_replay(run.lmdp, run.rounds, tally.steps) for tally in run.game.tallies)
+    return bool(wanted) or work <= REPLAY_WORK
+
+
+def _dynamic(run: Run, plan: Hindsight | None, wanted: bool | None, notes: list[str]) -> list[Dynamic | None]:
+    """The dynamic regret of each learner, by rounds and states as well where that was asked for or takes a moment."""
+    learners = [player.learner for player in run.game.players]
+    if plan is None:
+        return [None for _ in learners]
+    found = [Dynamic.of(plan, one, tally.loss) for one, tally in zip(learners, run.game.tallies, strict=True)]
+    for one, told in zip(found, replay(plan, learners), strict=True) if _is_replayed(run, wanted) else ():
+        try:
+            one.attribute(told)
+        except SpecError as differs:
+            if wanted:
+                raise
+            notes.append(f"WARNING: {differs}")
+    return [*found]
 
 
 def _without_law(run: Run) -> list[str]:

@@ -56,7 +56,7 @@ class Film:
         """Keep a frame of round t."""
         fields = {"cost": scaled(cost), "mean": scaled(mean)}
         for name, (policy, law) in standing.items():
-            fields[f"value:{name}"] = scaled(policy.v)
+            fields[f"value:{name}"] = scaled(getattr(policy, "v", np.zeros(law.size)))  # a mixture has none
             fields[f"law:{name}"] = scaled(law, root=True)
             fields[f"flow:{name}"] = self._flow(policy)
         self.shots.append({"t": t, "fields": fields})

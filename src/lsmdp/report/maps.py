@@ -18,7 +18,9 @@ from lsmdp.learners.names import titled
 from lsmdp.model import LMDP
 from lsmdp.pictures import palette
 from lsmdp.report import words
+from lsmdp.report.dynamic import still_fields
 from lsmdp.report.frames import MOST_MOVES, Film
+from lsmdp.runs.dynamic import Attributed
 
 NAMED = 50  # states of a network up to which their names are written beside them
 FEW = 200  # states up to which all are within the frame
@@ -27,11 +29,14 @@ NEAR = 1.25  # all states are within the frame if it grows by no more than this 
 LONGEST_NAME = 18  # letters of a name on the map
 
 
-def the_map(run: Run, film: Film, best: str) -> dict[str, Any]:
-    """What the page draws, and the learner that it begins with: the best, if it is on the map."""
+def the_map(run: Run, film: Film, best: str, told: Attributed | None = None) -> dict[str, Any]:
+    """What the page draws, and the learner that it begins with: the best, if it is on the map.
+
+    ``told`` is the dynamic regret by states, which the map shows too.
+    """
     lmdp, places, names = run.lmdp, film.places, film.names
     if places is None:
-        return _table_of_states(run)
+        return _table_of_states(run, told)
     grid = lmdp.grid_shape is not None
     first = best if best in names else next(iter(names), None)
     frame = [edge for axis in (1, 0) for edge in framed(places[:, axis], all_of_them=grid or lmdp.n <= FEW)]
@@ -41,7 +46,8 @@ def the_map(run: Run, film: Film, best: str) -> dict[str, Any]:
         "finding": _busiest(run),
         "learners": names,
         "first": first,
-        "note": _note(lmdp, grid, bool(names), _outside(places, frame)),
+        "note": _note(lmdp, grid, bool(names), _outside(places, frame), told is not None),
+        "still": still_fields(names, told),
         "x": _figures(places[:, 1]),
         "y": _figures(places[:, 0]),
         "frame": frame,
@@ -71,7 +77,7 @@ def place_name(lmdp: LMDP, x: int) -> str:
     return f"row {row}, column {column}"
 
 
-def _note(lmdp: LMDP, grid: bool, played: bool, outside: int) -> str:
+def _note(lmdp: LMDP, grid: bool, played: bool, outside: int, priced: bool = False) -> str:
     said = []
     if played and grid:
         said.append("Arrows are the mean step of the policy.")
@@ -82,6 +88,11 @@ def _note(lmdp: LMDP, grid: bool, played: bool, outside: int) -> str:
         )
     much = "" if not played else "; where it is, on a scale of square roots"
     said.append(f"Colours run from the least to the largest value of the round shown{much}.")
+    if played and priced:
+        said.append(
+            "The price of not knowing is the dynamic regret of all rounds by places, on a scale of square roots too: "
+            "where it is large, knowledge would have been worth most."
+        )
     if outside:
         said.append(f"{outside:,} of {lmdp.n:,} states lie outside of the frame at first: zoom out to see them.")
     if lmdp.positions is None:
@@ -122,19 +133,24 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
-def _table_of_states(run: Run) -> dict[str, Any]:
+def _table_of_states(run: Run, told: Attributed | None) -> dict[str, Any]:
     lmdp = run.lmdp
     laws = {
         words.named(titled(player.learner.name, player.learner.clairvoyant)): player.law for player in run.game.players
     }
-    shown = np.unique(np.concatenate([np.argsort(-law)[:150] for law in laws.values()]))
+    prices = [] if told is None else list(told.by_state.values())
+    shown = np.unique(np.concatenate([np.argsort(-each)[:150] for each in (*laws.values(), *prices)]))
     mean = run.game.seen.mean
     columns = [
         {"name": "state"},
         {"name": "mean cost", "number": True},
         *({"name": f"chance, {name}", "number": True} for name in laws),
+        *({"name": f"price of not knowing, {name}", "number": True} for name in laws if told is not None),
     ]
-    rows = [[place_name(lmdp, int(x)), float(mean[x]), *(float(law[x]) for law in laws.values())] for x in shown]
+    rows = [
+        [place_name(lmdp, int(x)), float(mean[x]), *(float(each[x]) for each in (*laws.values(), *prices))]
+        for x in shown
+    ]
     return {
         "kind": "table",
         "title": "Where the learners are after the last round",

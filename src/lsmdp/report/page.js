@@ -144,6 +144,20 @@ if (split.length) barChart($("#parts-chart"), split.map((one) => ({ name: one.ti
   { name: "comparator", value: one.comparator, colour: "var(--comparator)" }] })), decimalsOf("regret against the leader"));
 else $("#parts-chart").textContent = "Not computed: the stationary law of each policy would take too long on this model.";
 
+/* ---------- the price of not knowing the future ---------- */
+(function dynamic() {
+  const section = $("#dynamic"), found = data.dynamic;
+  $("h2", section).textContent = found.title;
+  $(".finding", section).textContent = found.finding;
+  $(".note", section).textContent = found.note;
+  if (!found.learners.length) { $("#dynamic-chart").remove(); $(".switch", section).remove(); return; }
+  const chart = (x, y, yName) => () => lineChart($("#dynamic-chart"), found.learners.map((one) => ({ name: one.title, colour: colour[one.name], x: one[x], y: one[y] })), { xName: "round", yName });
+  const views = { "added up": chart("t", "total", "dynamic regret up to the round"), "a round": chart("middle", "each", "dynamic regret a round") };
+  choices($(".switch", section), Object.keys(views), (name) => views[name]());
+  const show = () => { [...$("#map").querySelectorAll("button")].find((one) => one.textContent === "price of not knowing").click(); $("#map").scrollIntoView(); };
+  if (data.map.still) $(".switch", section).append(make("button", { type: "button", onclick: show }, "on the map"));
+})();
+
 /* ---------- the map ---------- */
 (function map() {
   const section = $("#map"), world = data.map;
@@ -155,7 +169,9 @@ else $("#parts-chart").textContent = "Not computed: the stationary law of each p
   const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   const cache = new Map();
   const field = (frame, key) => { const id = `${frame}/${key}`; if (!cache.has(id)) cache.set(id, bytes(world.frames[frame].fields[key].data)); return cache.get(id); };
-  const FIELDS = { "cost now": "cost", "mean cost": "mean", ...(world.learners.length ? { "value": "value", "where it is": "law" } : {}) };
+  const stills = new Map();  // what is of all rounds together
+  const still = (name) => { if (!stills.has(name)) stills.set(name, bytes(world.still[name].data)); return stills.get(name); };
+  const FIELDS = { ...(world.still && world.learners.length ? { "price of not knowing": "price" } : {}), "cost now": "cost", "mean cost": "mean", ...(world.learners.length ? { "value": "value", "where it is": "law" } : {}) };
   let state = { frame: world.frames.length - 1, learner: world.first ?? world.learners[0], show: Object.keys(FIELDS).at(-1), playing: null };
   const canvas = make("canvas", { tabindex: 0, role: "img", "aria-label": "the map at the chosen round; arrow keys move it, + and − zoom, 0 shows the whole" }), pen = canvas.getContext("2d");
   const scale = make("div", { class: "scale" }, make("span"), make("i"), make("span"));
@@ -231,7 +247,7 @@ else $("#parts-chart").textContent = "Not computed: the stationary law of each p
       if (most > 3) { pen.strokeStyle = css("--soft"); pen.lineWidth = .7; pen.stroke(); }
     }
     let arrows = 0;
-    const flow = world.frames[state.frame].fields[`flow:${state.learner}`];
+    const flow = FIELDS[state.show] === "price" ? null : world.frames[state.frame].fields[`flow:${state.learner}`];  // arrows are of one round
     if (flow && world.ends.length) {
       const turns = field(state.frame, `flow:${state.learner}`), law = field(state.frame, `law:${state.learner}`);
       pen.strokeStyle = css("--ink"); pen.lineCap = "round";
@@ -263,7 +279,7 @@ else $("#parts-chart").textContent = "Not computed: the stationary law of each p
       const [x, y] = [Math.floor(px(xs[s] - .5)), Math.floor(py(ys[s] - .5))]; if (!visible(x, y, size)) continue;
       pen.fillStyle = shade(levels[s]); pen.fillRect(x, y, Math.floor(px(xs[s] + .5)) - x, Math.floor(py(ys[s] + .5)) - y);
     }
-    const flow = world.frames[state.frame].fields[`flow:${state.learner}`];
+    const flow = FIELDS[state.show] === "price" ? null : world.frames[state.frame].fields[`flow:${state.learner}`];
     if (!flow || size < 8) return;
     const turns = field(state.frame, `flow:${state.learner}`), law = field(state.frame, `law:${state.learner}`);
     pen.strokeStyle = "#fff"; pen.lineWidth = Math.max(1, size / 14);
@@ -279,8 +295,9 @@ else $("#parts-chart").textContent = "Not computed: the stationary law of each p
     pen.globalAlpha = 1;
   }
   function draw() {
-    const shot = world.frames[state.frame], own = ["value", "law"].includes(FIELDS[state.show]);
-    const key = own ? `${FIELDS[state.show]}:${state.learner}` : FIELDS[state.show], levels = field(state.frame, key), about = shot.fields[key];
+    const shot = world.frames[state.frame], own = ["value", "law"].includes(FIELDS[state.show]), priced = FIELDS[state.show] === "price";
+    const key = own ? `${FIELDS[state.show]}:${state.learner}` : FIELDS[state.show];
+    const levels = priced ? still(state.learner) : field(state.frame, key), about = priced ? world.still[state.learner] : shot.fields[key];
     palette = ramp().map((text) => text.match(/\d+/g).map(Number));
     scale.style.setProperty("--ramp", `linear-gradient(0deg, ${ramp().join(",")})`);
     scale.style.setProperty("--ramp-across", `linear-gradient(90deg, ${ramp().join(",")})`);
@@ -288,7 +305,7 @@ else $("#parts-chart").textContent = "Not computed: the stationary law of each p
     pen.setTransform(fine, 0, 0, fine, 0, 0);
     pen.fillStyle = grid ? css("--wall") : css("--panel"); pen.fillRect(0, 0, width, height);
     if (grid) cells(levels); else network(levels);
-    label.textContent = `round ${shot.t.toLocaleString("en")} of ${data.rounds.toLocaleString("en")}`;
+    label.textContent = priced ? `all ${data.rounds.toLocaleString("en")} rounds` : `round ${shot.t.toLocaleString("en")} of ${data.rounds.toLocaleString("en")}`;
     const [low, high] = about.flat ? ["", `${number(about.high, 3)} everywhere`] : apart(about.low, about.high);
     scale.classList.toggle("flat", about.flat); scale.firstChild.textContent = high;
     scale.lastChild.textContent = about.low > 0 && about.low < 1e-6 * about.high ? "nearly 0" : low;

@@ -20,8 +20,9 @@ from lsmdp.game import Run
 from lsmdp.learners.names import titled
 from lsmdp.regret.summary import LEADER_GAP
 from lsmdp.report import words
+from lsmdp.report.dynamic import attribution, dynamic_part, place_of
 from lsmdp.report.frames import Film
-from lsmdp.report.maps import the_map
+from lsmdp.report.maps import place_name, the_map
 from lsmdp.report.pages.words import counted
 from lsmdp.runs import Folder
 from lsmdp.runs.folder import damaged
@@ -56,6 +57,8 @@ def story(folder: Folder, run: Run, watch: Watch, which: str = "sample") -> dict
     found = _certified(run, count, film, rounds, lambda t: watch("certifying", t, count))
     if film.shots == [] and film.places is not None:
         film.shoot(lambda t: watch("drawing the map", t, run.rounds))
+    told = attribution(folder, run, which, lambda t: watch("comparing with the plan in hindsight", t, run.rounds))
+    place = place_of(run.lmdp, place_name)
     return {
         "rounds": summary["rounds"],
         "kicker": _kicker(folder, summary),
@@ -65,7 +68,8 @@ def story(folder: Folder, run: Run, watch: Watch, which: str = "sample") -> dict
         "comparison": _comparison(learners, summary["rounds"]),
         "curves": _curves(rounds, found, summary, best),
         "parts": {"title": words.parts_title(learners)},
-        "map": the_map(run, film, best),
+        "dynamic": dynamic_part(summary, learners, told, best, _sampled(run.rounds), place),
+        "map": the_map(run, film, best, told),
         "effort": _effort(rounds, summary, costs),
         "certificates": _certificates(found, run),
         "provenance": _provenance(folder),
@@ -115,6 +119,8 @@ def _learners(summary: dict[str, Any], floor: float) -> list[dict[str, Any]]:
             ("excess over T·λ, as drawn", words.settled(loss - T * summary["average_cost_of_leader"], T, loss)),
             ("idealised regret, over T·λ", idealised),
         ]
+        if against.get("dynamic") is not None:
+            facts.append(("dynamic regret", against["dynamic"]))
         low, high = against["best_stationary_low"], against["best_stationary_high"]
         if low is not None:
             facts += [("regret against the best policy, at least", low), ("the same, at most", high)]
@@ -133,6 +139,7 @@ def _learners(summary: dict[str, Any], floor: float) -> list[dict[str, Any]]:
                 "transient": words.settled(one["transient"], T, loss),
                 "comparator": words.settled(one["comparator"], T, loss),
                 "regret": against["leader"],
+                "dynamic": against.get("dynamic"),
                 "facts": facts,
             }
         )

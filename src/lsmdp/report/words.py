@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import Floats
-from lsmdp.regret.summary import LEADER_GAP
+from lsmdp.regret.summary import ABOUT_DYNAMIC, LEADER_GAP
 from lsmdp.report.pages.words import (
     counted,
     figure,
@@ -108,7 +108,8 @@ def lede(learners: Learners, summary: Mapping[str, Any], floor: float = 0.0) -> 
     best, rounds = least(learners)[0], int(summary["rounds"])
     sees = yardsticks([one["name"] for one in learners if one["clairvoyant"]])
     said = [_against_leader(best, rounds), _guaranteed(best, summary, floor), sees]
-    return " ".join([*filter(None, said), *summary.get("notes", ())])
+    notes = [note for note in summary.get("notes", ()) if not note.startswith(ABOUT_DYNAMIC)]  # those have a section
+    return " ".join([*filter(None, said), *notes])
 
 
 def _against_leader(best: Mapping[str, Any], rounds: int) -> str:

@@ -5,6 +5,7 @@
     checkpoint.npz   the game after the last saved round, and how many parts belong to it
     rounds/          the rounds so far, in numbered parts; gone once the run is finished
     rounds.parquet   all rounds; its presence says that the game is over
+    dynamic*.parquet the dynamic regret by rounds and by states, where that was worked out (dynamic.py)
     summary.json     losses and regrets; its presence says that the run is finished
 
 Every file is written beside its place, synced, and moved there (files.py), so a file is complete or absent. A part is

@@ -45,6 +45,7 @@ class Regrets(Record):
     leader: Known
     best_stationary_low: Known
     best_stationary_high: Known
+    dynamic: Known = None  # which earlier versions did not have
 
 
 class Paid(Record):
@@ -63,6 +64,7 @@ class Figures(Paid):
 
     transient: Known
     comparator: Known
+    dynamic_regret_by_divergence: Known = None
     regret_at_most_by_mixing_sum: dict[str, float]
     regret_against_leader_along: list[Annotated[list[float], Field(min_length=3, max_length=3)]]
     seconds: float

@@ -71,7 +71,8 @@ def resume(
     """Go on with the run in a folder; a ``spec`` must ask for the same run, and starts it where there is none yet.
 
     The inputs may have moved: what counts is that the kernel is the same, and so are the costs of the rounds played.
-    Of a finished run nothing is left to do, unless the spec asks for the bracket and the run was made without.
+    Of a finished run nothing is left to do, unless the spec asks for the bracket, or for the dynamic regret by rounds
+    and states, and the run was made without.
     ``trust`` is for a run without a spec, as for :func:`load`.
     """
     folder = Folder(Path(path))
@@ -93,7 +94,7 @@ def resume(
         if not folder.is_played:
             folder.require_parts(keeper.parts)
         folder.drop_parts_after(len(keeper.parts))
-        if planned.spec.bracket and not there.bracket:
+        if (planned.spec.bracket, planned.spec.dynamic) != (there.bracket, there.dynamic):
             folder.drop_summary()
         folder.write_spec(planned.spec)
         return _finish(folder, planned, keeper, watch)
@@ -140,8 +141,11 @@ def _require_near(folder: Folder, spec: Spec) -> None:
 
 
 def _continued(there: Spec, here: Spec | None) -> Spec:
-    """What is asked for now; a bracket that was once asked for stays."""
-    return there if here is None else here.model_copy(update={"bracket": here.bracket or there.bracket})
+    """What is asked for now; what was once asked for besides the game stays."""
+    if here is None:
+        return there
+    both = {"bracket": here.bracket or there.bracket, "dynamic": here.dynamic or there.dynamic}
+    return here.model_copy(update=both)
 
 
 class _Planned(NamedTuple):

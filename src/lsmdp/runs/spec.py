@@ -58,6 +58,7 @@ class Spec(BaseModel):
     sample: Annotated[int, Field(ge=0)] = 0
     scale: Annotated[tuple[float, float], Field(strict=False)] | None = None
     bracket: bool = False
+    dynamic: bool = False
     temperature: Annotated[float, Field(gt=0)] = 1.0
     normalise: bool = False
     largest_class: bool = False

@@ -20,6 +20,8 @@ from lsmdp.game import Run, Tally
 from lsmdp.game.records import tally_form
 from lsmdp.learners import CompleteLearner
 from lsmdp.regret import regret
+from lsmdp.regret.summary import ABOUT_DYNAMIC
+from lsmdp.runs.dynamic import attributed, write_dynamic
 from lsmdp.runs.folder import Folder, damaged
 
 IN_UNITS = ("loss", "state_cost", "control_cost", "ideal_loss", "idealised_regret", "regret")
@@ -28,7 +30,16 @@ IN_UNITS = ("loss", "state_cost", "control_cost", "ideal_loss", "idealised_regre
 def summarise(folder: Folder, run: Run) -> dict[str, Any]:
     """The figures of a run that was played to its end."""
     spec = folder.spec()
-    found = regret(run, bracket=spec.bracket).to_dict()
+    insists = True if spec.dynamic and getattr(run.costs, "replayable", True) else None
+    known = regret(run, bracket=spec.bracket, dynamic=insists)
+    if told := attributed(known):
+        write_dynamic(folder, run.lmdp, told)
+    elif known.plan is not None:
+        known.notes.append(
+            f"{ABOUT_DYNAMIC}not attributed to rounds and states, since that plays all of them again. "
+            f"To have it: {spec.model_copy(update={'dynamic': True}).command(folder.path)}"
+        )
+    found = known.to_dict()
     return _head(folder, run.rounds, finished=True) | found | _in_your_units(found["learners"], folder, run.rounds)
 
 
@@ -61,7 +72,7 @@ def _partial(tally: Tally) -> dict[str, Any]:
         "control_cost": tally.control_cost,
         "ideal_loss": ideal_loss,
         "idealised_regret": None,
-        "regret": {"leader": None, "best_stationary_low": None, "best_stationary_high": None},
+        "regret": {"leader": None, "best_stationary_low": None, "best_stationary_high": None, "dynamic": None},
         "average_cost_of_leader": None,
         "max_gap": None if np.isnan(tally.max_gap) else tally.max_gap,
         "solves": int(tally.solves),
