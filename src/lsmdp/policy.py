@@ -121,6 +121,10 @@ class AnyPolicy(ABC):
         """KL(Q(.|x) || P(.|x)) for each state, in nats (multiply by the temperature for the control cost)."""
 
     @abstractmethod
+    def divergence(self, v: Any) -> Floats:
+        """KL(Q(.|x) || Q_v(.|x)) for each state, in nats: how far this is from the policy of the value function v."""
+
+    @abstractmethod
     def matrix(self) -> CSR:
         """Q as a CSR array."""
 
