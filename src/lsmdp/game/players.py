@@ -19,6 +19,7 @@ from lsmdp.game.records import Records
 from lsmdp.inputs.forms import Past
 from lsmdp.learners import CompleteLearner, State, unpack
 from lsmdp.learners.protocol import within
+from lsmdp.mixture import Mixture
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 
@@ -42,6 +43,13 @@ class Player:
     def law(self) -> Floats:
         """The law of the state before the coming round."""
         return self.accounts.law
+
+    @property
+    def plays_kernels(self) -> bool:
+        """Whether its policies come from no value function, as those of a pool: they have no ideal loss."""
+        if self.upcoming is None and self.state is not None:
+            self.upcoming = self.learner.policy(self.lmdp, self.state)
+        return isinstance(self.upcoming, Mixture)
 
     def play(self, t: int, costs: Floats) -> Records:
         """Play the rounds t, t + 1, ..., one for each row of costs: in one go, or one by one if the learner prefers."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
     from lsmdp.learners.forgetful import DiscountedLeader as DiscountedLeader, WindowLeader as WindowLeader
     from lsmdp.learners.clock import Clock as Clock
     from lsmdp.learners.fixed import Passive as Passive, Fixed as Fixed
+    from lsmdp.learners.seek import SeekTheClock as SeekTheClock
     from lsmdp.learners.pool import Pool as Pool
     from lsmdp.learners.clairvoyant import BeTheLeader as BeTheLeader
 else:

@@ -32,7 +32,6 @@ from lsmdp.arrays import Floats
 from lsmdp.costs.sequence import Costs as CostSequence
 from lsmdp.errors import SpecError
 from lsmdp.learners import titled
-from lsmdp.mixture import Mixture
 from lsmdp.output.notebooks import regret_html
 from lsmdp.regret.bracket import Bracket
 from lsmdp.regret.bracket import bracket as bracket_of
@@ -249,11 +248,7 @@ def _dynamic(run: Run, plan: Hindsight | None, wanted: bool | None, notes: list[
 def _without_law(run: Run) -> list[str]:
     """Why a sum over all rounds at the stationary laws is not known, where it would be cheap."""
     both = zip(run.game.players, run.game.tallies, strict=True)
-    lost = [
-        player.learner.name
-        for player, tally in both
-        if np.isnan(tally.ideal_loss) and not isinstance(player.upcoming, Mixture)  # which has none (accounts.py)
-    ]
+    lost = [player.learner.name for player, tally in both if np.isnan(tally.ideal_loss) and not player.plays_kernels]
     if not lost or not run.lmdp.law_is_cheap:
         return []
     return [
