@@ -37,6 +37,7 @@ ORDER = (
     "solution",
     "solvers",
     "convex",
+    "mixture",
     "costs",
     "learners",
     "regret",

@@ -61,6 +61,7 @@ if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
     from lsmdp.certificates import bounds as bounds
     from lsmdp.values import Values as Values, Schedule as Schedule, Cycle as Cycle
     from lsmdp.policy import Policy as Policy
+    from lsmdp.mixture import Mixture as Mixture
     from lsmdp.game import play as play, rounds as rounds
     from lsmdp.game.walkers import simulate as simulate, Walk as Walk
     from lsmdp.costs import read_costs as read_costs
@@ -72,6 +73,8 @@ if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
         WindowLeader as WindowLeader,
         Clock as Clock,
         Visited as Visited,
+        TrackTheDiscounted as TrackTheDiscounted,
+        Pool as Pool,
         Passive as Passive,
         Fixed as Fixed,
         BeTheLeader as BeTheLeader,

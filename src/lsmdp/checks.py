@@ -34,8 +34,9 @@ from lsmdp.arrays import Floats
 from lsmdp.errors import LsmdpError
 from lsmdp.follow.loop import Loop
 from lsmdp.follow.memory import load, save
-from lsmdp.game import Game, Records, Round, Run, play
+from lsmdp.game import Game, Records, Round, Run, play, start_law
 from lsmdp.learners import Along, CompleteLearner, LearnerLike, State, VisitingLearner
+from lsmdp.mixture import same_policy
 from lsmdp.model import LMDP
 from lsmdp.theory import certify
 
@@ -114,7 +115,7 @@ def _models(seed: int) -> list[LMDP]:
 
 
 def _states(learner: CompleteLearner, lmdp: LMDP, costs: Floats) -> Iterator[State]:
-    state = learner.init(lmdp)
+    state = learner.init(lmdp, start_law(lmdp, None))
     yield state
     for c_t in costs:
         state = learner.observe(lmdp, state, c_t)
@@ -134,8 +135,7 @@ def _check_purity(trial: Trial) -> None:
     learner, lmdp = trial.learner, trial.lmdp
     for t, (state, c_t) in enumerate(zip(trial.states, trial.costs, strict=False), start=1):
         kept, shown = trial.bits(state), c_t.copy()
-        v = learner.policy(lmdp, state).v
-        again = np.array_equal(v, learner.policy(lmdp, state).v)
+        again = same_policy(learner.policy(lmdp, state), learner.policy(lmdp, state))
         trial.require(again, f"gives two policies for one state in round {t}")
         learner.own.observe(lmdp, state, shown)
         trial.require(trial.bits(state) == kept, f"changes the state that observe was given in round {t}")
@@ -160,9 +160,9 @@ def _check_blindness(trial: Trial) -> None:
     if learner.clairvoyant:
         return
     for (before, after), c_t in zip(pairwise(trial.states), trial.costs, strict=True):
-        v = learner.policy(lmdp, before).v
+        policy = learner.policy(lmdp, before)
         learner.observe(lmdp, before, 1.0 - c_t)  # another future
-        blind = np.array_equal(v, learner.policy(lmdp, before).v) and trial.bits(after) == trial.bits(
+        blind = same_policy(policy, learner.policy(lmdp, before)) and trial.bits(after) == trial.bits(
             learner.observe(lmdp, before, c_t)
         )
         trial.require(blind, "lets a cost that it has not seen yet change its choice")
@@ -207,8 +207,9 @@ def _check_loop(trial: Trial) -> None:
     """Line by line."""
     if trial.learner.clairvoyant:
         return
-    loop, lmdp = Loop.of(trial.lmdp, trial.learner), trial.lmdp
+    lmdp = trial.lmdp
     place = 0 if lmdp.labels is None else lmdp.labels[0]
+    loop = Loop.of(lmdp, trial.learner, start=place)
     for t, (c_t, state) in enumerate(zip(trial.costs, trial.states[1:], strict=True), start=1):
         answer = loop.answer(json.dumps({"cost": c_t.tolist(), "state": place}).encode()) or {}
         trial.require("next" in answer, f"has no answer in round {t} of a loop: {answer.get('error')}")

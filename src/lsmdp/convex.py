@@ -54,7 +54,7 @@ from lsmdp.arrays import (
 from lsmdp.chain import long_run_law
 from lsmdp.errors import ModelError
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy, Policy
 
 FEASIBLE = ROW_SUM_TOLERANCE  # Constraints may be missed by as much as the rows of P may miss 1.
 
@@ -137,8 +137,8 @@ def bregman(pi_new: Any, pi: Any) -> float:
 
 def measure_of(lmdp: LMDP, Q: Any) -> CSR:
     """pi(x,y) = mu_Q(x) Q(y|x) on P's entries, for a policy given as a kernel or as a :class:`Policy`."""
-    kernel = Q.matrix() if isinstance(Q, Policy) else as_policy_kernel(Q, lmdp)
-    mu = Q.stationary() if isinstance(Q, Policy) else long_run_law(kernel)
+    kernel = Q.matrix() if isinstance(Q, AnyPolicy) else as_policy_kernel(Q, lmdp)
+    mu = Q.stationary() if isinstance(Q, AnyPolicy) else long_run_law(kernel)
     on, _ = _onto(kernel, lmdp.P)
     return like(lmdp.P, np.repeat(mu, np.diff(lmdp.P.indptr)) * on)
 

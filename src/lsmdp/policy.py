@@ -1,8 +1,11 @@
-"""A policy, in the form (P, v): the kernel Q_v need not be formed.
+"""A policy: what all of them can be asked (:class:`AnyPolicy`), and the two forms that there are.
 
 Whatever its form, a policy says what it does (``row``, ``sample``, ``push``, ``expect``, ``matrix``), what it costs
-(``kl``) and where it leads (``stationary``, ``transition_measure``). Here it is given by a value function v. Any v is a
-policy (eq:optQ). With temperature T and w = e^{-v/T},
+(``kl``), where it leads (``stationary``, ``transition_measure``) and how far it is from the policy of a value function
+(``divergence``). Most policies are a :class:`Policy`, in the form (P, v): the kernel Q_v need not be formed. A
+:class:`Mixture` is any kernel on the moves of P, a weight a move, as a pool of learners plays it (mixture.py).
+
+**The form (P, v).** Any v is a policy (eq:optQ). With temperature T and w = e^{-v/T},
 
     Q_v(y|x) = P(x,y) w(y) / (P w)(x),
     Q_v f = P(w f) / (P w),        p Q_v = w * (P^T (p / (P w))),
@@ -19,6 +22,7 @@ they are divided by T.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
@@ -54,8 +58,68 @@ LOST_MOVE = 1e-322
 ERROR_OF_A_LAW = 1e-14
 
 
+class AnyPolicy(ABC):
+    """What every policy says, whatever its form; ``lmdp`` is its model."""
+
+    lmdp: LMDP
+
+    @abstractmethod
+    def row(self, x: int | str) -> tuple[Ints, Floats]:
+        """The possible next states from x, and their probabilities; x is the number of a state, or its label."""
+
+    @overload
+    def sample(self, x: int | str, rng: np.random.Generator) -> int: ...
+    @overload
+    def sample(self, x: Ints | list[Any], rng: np.random.Generator) -> Ints: ...
+    def sample(self, x: Any, rng: np.random.Generator) -> int | Ints:
+        """A next state from x, by its number; from each of many states where x is an array or a list of them."""
+        if isinstance(x, np.ndarray | list):
+            now = _all_numbered(self.lmdp, x)
+            return self.drawn(now.ravel(), rng.random(now.size)).reshape(now.shape)
+        states, probabilities = self.row(x)
+        chosen = int(np.searchsorted(probabilities.cumsum(), rng.random(), side="right"))
+        return int(states[min(chosen, states.size - 1)])
+
+    @abstractmethod
+    def drawn(self, states: Ints, uniforms: Floats) -> Ints:
+        """A next state from each of these, for one uniform number each."""
+
+    @abstractmethod
+    def push(self, p: Any) -> Floats:
+        """p Q, the law of the next state when the present one has law p."""
+
+    @abstractmethod
+    def expect(self, f: Any) -> Floats:
+        """Q f: for each state, the expectation of f after one step."""
+
+    @abstractmethod
+    def kl(self) -> Floats:
+        """KL(Q(.|x) || P(.|x)) for each state, in nats (multiply by the temperature for the control cost)."""
+
+    @abstractmethod
+    def divergence(self, v: Any) -> Floats:
+        """KL(Q(.|x) || Q_v(.|x)) for each state, in nats: how far this is from the policy of the value function v."""
+
+    @abstractmethod
+    def matrix(self) -> CSR:
+        """Q as a CSR array."""
+
+    @abstractmethod
+    def stationary(self) -> Floats:
+        """mu, the long-run law of the state under this policy."""
+
+    def transition_measure(self) -> CSR:
+        """pi(x, y) = mu(x) Q(y|x), the long-run law of a move (sec:convex)."""
+        Q = self.matrix()
+        return freeze(like(Q, np.repeat(self.stationary(), np.diff(Q.indptr)) * Q.data))
+
+    def to_frame(self) -> pa.Table:
+        """A row a move: from, to, probability, passive; an Arrow table, with ``.to_pandas()``."""
+        return moves_table(self)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Policy:
+class Policy(AnyPolicy):
     """The policy Q_v of a model: what it does, what it costs, where it leads."""
 
     lmdp: LMDP
@@ -91,19 +155,9 @@ class Policy:
         weights = P.data[entries] * np.exp((values.min() - values) / self.lmdp.temperature)
         return states, weights / weights.sum()  # eq:optQ
 
-    @overload
-    def sample(self, x: int | str, rng: np.random.Generator) -> int: ...
-    @overload
-    def sample(self, x: Ints | list[Any], rng: np.random.Generator) -> Ints: ...
-    def sample(self, x: Any, rng: np.random.Generator) -> int | Ints:
-        """A next state from x, by its number; from each of many states where x is an array or a list of them."""
-        if isinstance(x, np.ndarray | list):
-            now = _all_numbered(self.lmdp, x)
-            drawn = self.lmdp.moves.sample(self.v, now.ravel(), rng.random(now.size))
-            return drawn.reshape(now.shape)
-        states, probabilities = self.row(x)
-        chosen = int(np.searchsorted(probabilities.cumsum(), rng.random(), side="right"))
-        return int(states[min(chosen, states.size - 1)])
+    def drawn(self, states: Ints, uniforms: Floats) -> Ints:
+        """A next state from each of these, for one uniform number each."""
+        return self.lmdp.moves.sample(self.v, states, uniforms)
 
     def push(self, p: Any) -> Floats:
         """p Q, the law of the next state when the present one has law p."""
@@ -198,15 +252,6 @@ class Policy:
     def stationary(self) -> Floats:
         """mu, the long-run law of the state under this policy; 0 where it is below the smallest positive float."""
         return self._stationary
-
-    def transition_measure(self) -> CSR:
-        """pi(x, y) = mu(x) Q(y|x), the long-run law of a move (sec:convex)."""
-        Q = self.matrix()
-        return freeze(like(Q, np.repeat(self.stationary(), np.diff(Q.indptr)) * Q.data))
-
-    def to_frame(self) -> pa.Table:
-        """A row a move: from, to, probability, passive; an Arrow table, with ``.to_pandas()``."""
-        return moves_table(self)
 
     def _repr_html_(self) -> str:
         return policy_html(self)

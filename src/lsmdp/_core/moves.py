@@ -14,7 +14,7 @@ function v, and nobody outside asks which of the two it is:
     control(flow, kl, p, after)     T p.KL(Q_v || P), from what ``step`` gave
     divergence(flow, other)         KL(Q_v || Q_o) and max |Q_v - Q_o|, from what is known of both
     law(flow, rho)                  the stationary law of Q_v, where that takes no linear algebra
-    track(...)                      Bellman updates for the mean of the costs, round after round
+    track(...)                      Bellman updates for a mean of the costs, round after round
     account(...)                    what many rounds cost at once, as far as that can be done in one call
     rest()                          what ``account`` keeps about stationary laws from one block to the next
     at_once                         whether many rounds take less time together than one by one
@@ -40,7 +40,6 @@ import numpy as np
 
 from lsmdp._core import full, full_accounts, sparse, sparse_play
 from lsmdp._core.full_laws import Equilibrium
-from lsmdp._core.means import mean_costs, sum_of_costs
 from lsmdp._core.sparse import Flow
 from lsmdp._core.sparse_steps import update
 from lsmdp.arrays import CSR, Floats, Ints
@@ -50,10 +49,9 @@ class Tracked(NamedTuple):
     """Bellman updates after each of some rounds.
 
     Row 0 of ``values`` is where they began, and row k + 1 was made after the k-th round; ``lo`` and ``hi`` are what row
-    k proves for the mean of the costs before round k. ``c_sum`` is the sum of all costs, and ``v`` the last row.
+    k proves for the mean of the costs before round k. ``v`` is the last row.
     """
 
-    c_sum: Floats
     v: Floats
     values: Floats | list[Floats]
     lo: Floats
@@ -137,19 +135,24 @@ class Sparse:
         """The stationary law of Q_v where P is reversible with respect to rho and v spans little; else None."""
         return None if rho is None or not flow.flat else sparse_play.balanced_law(flow, rho)
 
-    def track(
-        self, steps: int, averaged: bool, t: int, c_sum: Floats, costs: Floats, v: Floats, known: Flow | None = None
-    ) -> Tracked:
-        """Bellman updates for the mean of all costs, after each of these rounds (learners/track.py).
+    def track(self, steps: int, averaged: bool, means: Floats, v: Floats, known: Flow | None = None) -> Tracked:
+        """Bellman updates after each of some rounds (learners/track.py).
 
-        There were t rounds before, with costs that sum up to ``c_sum``; ``known`` is the flow of v, if anybody has it.
+        ``means`` are what is tracked, before the first round and after each; ``known`` is the flow of v, if anybody has
+        it.
         """
-        values, lo, hi = [v], np.empty(len(costs)), np.empty(len(costs))
-        for k, c_t in enumerate(costs):
-            given = (self.P, self.temperature, c_sum, c_t, t + k + 1, v, known if k == 0 else None)
-            c_sum, v, lo[k], hi[k] = update(*given, steps=steps, averaged=averaged, slack=self.rounding)
+        rounds = len(means) - 1
+        values, lo, hi = [v], np.empty(rounds), np.empty(rounds)
+        for k in range(rounds):
+            given = (self.P, self.temperature, means[k], means[k + 1], v, known if k == 0 else None)
+            v, lo[k], hi[k] = update(*given, steps=steps, averaged=averaged, slack=self.rounding)
             values.append(v)
-        return Tracked(c_sum, v, values, lo, hi)
+        return Tracked(v, values, lo, hi)
+
+    @property
+    def alone(self) -> Sparse:
+        """The same P in compressed rows only: what takes one round at a time, whatever v spans."""
+        return Sparse(self.P, self.temperature, self.rounding)
 
     def rest(self) -> Equilibrium | None:
         """What ``account`` keeps about stationary laws from one block to the next, before round 1."""
@@ -170,21 +173,17 @@ class Full(Sparse):
 
     at_once = True
 
-    def track(
-        self, steps: int, averaged: bool, t: int, c_sum: Floats, costs: Floats, v: Floats, known: Flow | None = None
-    ) -> Tracked:
+    def track(self, steps: int, averaged: bool, means: Floats, v: Floats, known: Flow | None = None) -> Tracked:
         """The same, as many rounds at a time as one scale serves."""
-        rounds, done = len(costs), 0
-        means = np.vstack([c_sum / max(t, 1), mean_costs(c_sum, costs, t)])
-        values, lo, hi = np.vstack([v, costs]), np.empty(rounds), np.empty(rounds)
+        rounds, done = len(means) - 1, 0
+        values, lo, hi = np.vstack([v, means[1:]]), np.empty(rounds), np.empty(rounds)
         while done < rounds:
             out = values[done:], lo[done:], hi[done:]
             done += full.track_block(self.square, self.temperature, means[done:], steps, averaged, *out, self.rounding)
             if done < rounds:  # v spans too much
-                before, here = sum_of_costs(c_sum, costs[:done]), costs[done : done + 1]
-                hard = super().track(steps, averaged, t + done, before, here, values[done])
+                hard = super().track(steps, averaged, means[done : done + 2], values[done])
                 values[done + 1], lo[done], hi[done], done = hard.values[1], hard.lo[0], hard.hi[0], done + 1
-        return Tracked(sum_of_costs(c_sum, costs), values[-1].copy(), values, lo, hi)
+        return Tracked(values[-1].copy(), values, lo, hi)
 
     def rest(self) -> Equilibrium:
         """Any law, and nothing to go by yet."""

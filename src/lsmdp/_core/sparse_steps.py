@@ -1,11 +1,11 @@
-"""Bellman updates for the mean of the costs: how to track a leader among many states without a solve.
+"""Bellman updates for a mean of the costs: how to track a leader among many states without a solve.
 
-With the sum S of the costs before round t and the new cost c, the first update is for the mean of both:
+With the mean c of the costs after a round, of whatever kind it is, the first update is
 
-    once = B v = v + ((S + c)/t + b),    b = min v - v - T log P e^{(min v - v)/T}    (eq:bellman_V),
+    once = B v = v + (c + b),    b = min v - v - T log P e^{(min v - v)/T}    (eq:bellman_V),
 
-where S/(t - 1) + b in place of it bounds what the policy of v is worth (sparse.py). Where that policy was played, its
-flow is known, and with it b: then the first update does not read P.
+where the mean before the round plus b in place of it bounds what the policy of v is worth (sparse.py). Where that
+policy was played, its flow is known, and with it b: then the first update does not read P.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from lsmdp.arrays import CSR, Floats, read_only
 
 
 class Updated(NamedTuple):
-    """The new sum of the costs and the new v, from 0, with the bounds that the old v proves for the old mean."""
+    """The new v, from 0, with the bounds that the old v proves for the old mean."""
 
-    c_sum: Floats
     v: Floats
     lo: float
     hi: float
@@ -28,9 +27,8 @@ class Updated(NamedTuple):
 def update(
     P: CSR,
     temperature: float,
-    c_sum: Floats,
-    c_t: Floats,
-    t: int,
+    before: Floats,
+    mean: Floats,
     v: Floats,
     known: Flow | None,
     *,
@@ -38,19 +36,16 @@ def update(
     averaged: bool,
     slack: float = 0.0,
 ) -> Updated:
-    """v <- B v, or (B v + B B v) / 2, ``steps`` times; t counts c_t, and ``known`` is the flow of v."""
-    before = c_sum / max(t - 1, 1)
+    """v <- B v, or (B v + B B v) / 2, ``steps`` times, for the mean after the round; ``known`` is the flow of v."""
     if known is None:
         known, lo, hi = evaluate(P, before, v, temperature, slack)
     else:
         lo, hi = bounds(P, known, before, slack)
-    total = c_sum + c_t
-    mean = total / t
     new = _moved(v, known, mean, 1.0)
     for share in [0.5] * averaged + ([1.0] + [0.5] * averaged) * (steps - 1):
         new = _moved(new, flow(P, new, temperature), mean, share)
     new -= new.min()
-    return Updated(total, read_only(new), lo, hi)
+    return Updated(read_only(new), lo, hi)
 
 
 def _moved(v: Floats, of: Flow, mean: Floats, share: float) -> Floats:

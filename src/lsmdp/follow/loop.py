@@ -47,7 +47,7 @@ from lsmdp.learners import (
     VisitingLearner,
 )
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy
 from lsmdp.runs.turn import Turn
 
 KEYS = ("cost", "state")  # A line may have these keys.
@@ -77,7 +77,7 @@ class Loop:
     memory: Memory | None = None
     lines: int = 0
     refused: int = 0
-    _policy: Policy | None = None
+    _policy: AnyPolicy | None = None
 
     @classmethod
     def of(
@@ -101,7 +101,8 @@ class Loop:
         if missing is not None and not min(low, high) <= missing <= max(low, high):
             raise SpecError(f"--missing is {missing:g}. It must lie between {low:g} and {high:g}, like every cost.")
         at = PLACE_UNKNOWN if start is None else lmdp.state(start)
-        return cls(lmdp, player, Kept(player.init(lmdp), 0, at, (low, high)), (low, high), missing, moves)
+        law = None if at == PLACE_UNKNOWN else np.eye(1, lmdp.n, at)[0]
+        return cls(lmdp, player, Kept(player.init(lmdp, law), 0, at, (low, high)), (low, high), missing, moves)
 
     def remember(self, memory: Memory) -> None:
         """Go on from what the memory knows, and keep it up to date."""

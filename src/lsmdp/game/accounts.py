@@ -9,12 +9,16 @@ quantity of :class:`~lsmdp.game.records.Round`. As many rounds as possible are o
 round that is not among them takes three passes over P: one for what is known of the next v, one for the law of the next
 state, and one for the divergence of the two policies. What is known of a v is kept with its policy.
 
+A learner may play kernels instead of value functions (``Kernels`` in played.py). State cost, control cost and change of
+the policy are exact then, too. The ideal loss and the ideal step are left blank: a kernel that comes from no v is not
+reversible where P is, its stationary law would take an elimination every round, longer than the round itself.
+
 Sampled walkers, where there are some, follow the game besides. They draw their numbers from a seed and the round.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,13 +26,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lsmdp._core.full_laws import Equilibrium
+from lsmdp._core.mixtures import account
 from lsmdp._core.moves import QUANTITIES
 from lsmdp.arrays import Floats, Ints, mean
 from lsmdp.errors import ConvergenceError
 from lsmdp.game.records import LARGEST_FIGURE
 from lsmdp.inputs.forms import Form, require, vector
-from lsmdp.learners import Played, pack, unpack
+from lsmdp.learners import Kernels, Played, pack, unpack
 from lsmdp.learners.protocol import within
+from lsmdp.mixture import Mixture
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
@@ -69,15 +75,27 @@ class Accounts:
 
     def settle(self, t: int, costs: Floats, played: Played) -> Bill:
         """What the rounds t, t + 1, ... cost, one for each row of costs; the state moves on."""
+        if played.kernels is not None:
+            return self._settle_kernels(t, costs, played.kernels)
         rounds, policies = len(costs), _Policies(self.lmdp, played)
         columns, sampled = np.empty((len(QUANTITIES), rounds)), np.full(rounds, np.nan)
         size = 1 if self.walkers.size else rounds  # walkers pay KL(Q || P) of their states, known of the last of a call
         for first in range(0, rounds, size):
             kl = self._account(t, costs, played, policies, range(first, first + size), columns)
             if self.walkers.size:
-                sampled[first] = self._walk(t + first, played.values[first], costs[first], kl)
+                sampled[first] = self._walk(t + first, policies[first].drawn, costs[first], kl)
         state_cost, control_cost, ideal_loss, change, ideal_step = columns
         return Bill(state_cost, control_cost, ideal_loss, change, ideal_step, sampled)
+
+    def _settle_kernels(self, t: int, costs: Floats, kernels: Kernels) -> Bill:
+        """The same where kernels are played."""
+        lmdp, rounds = self.lmdp, len(costs)
+        sampled, blank = np.full(rounds, np.nan), np.full(rounds, np.nan)
+        found, self.law = account(lmdp.P, kernels.weights, kernels.kl, costs, self.law)
+        for k in range(rounds if self.walkers.size else 0):
+            played = Mixture.known(lmdp, kernels.weights[k], kernels.kl[k])
+            sampled[k] = self._walk(t + k, played.drawn, costs[k], kernels.kl[k])
+        return Bill(found[0], lmdp.temperature * found[1], blank, found[2], blank, sampled)
 
     def _account(
         self, t: int, costs: Floats, played: Played, policies: _Policies, which: range, columns: Floats
@@ -113,12 +131,12 @@ class Accounts:
                 ideal_step = t * lmdp.temperature * mean(mu, divergence)
         return (state_cost, control_cost, ideal_loss, change, ideal_step), kl
 
-    def _walk(self, t: int, v: Floats, c_t: Floats, kl: Floats) -> float:
+    def _walk(self, t: int, draw: Callable[[Ints, Floats], Ints], c_t: Floats, kl: Floats) -> float:
         """The walkers pay and move; what they pay on average."""
         now = c_t[self.walkers] + self.lmdp.temperature * kl[self.walkers]
         self.paid = self.paid + now
         uniforms = np.random.default_rng((self.seed, t)).random(self.walkers.size)
-        self.walkers = self.lmdp.moves.sample(v, self.walkers, uniforms)
+        self.walkers = draw(self.walkers, uniforms)
         return float(now.mean())
 
     def to_arrays(self) -> dict[str, Any]:
@@ -146,7 +164,8 @@ class _Policies:
     """
 
     def __init__(self, lmdp: LMDP, played: Played) -> None:
-        self.lmdp, self.values, self.made = lmdp, played.values, dict(played.policies)
+        self.lmdp, self.values = lmdp, played.values
+        self.made = {k: policy for k, policy in played.policies.items() if isinstance(policy, Policy)}
 
     def __getitem__(self, k: int) -> Policy:
         if k not in self.made:

@@ -19,8 +19,9 @@ from lsmdp.game.records import Records
 from lsmdp.inputs.forms import Past
 from lsmdp.learners import CompleteLearner, State, unpack
 from lsmdp.learners.protocol import within
+from lsmdp.mixture import Mixture
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy
 
 
 @dataclass
@@ -31,17 +32,24 @@ class Player:
     learner: CompleteLearner
     state: State
     accounts: Accounts
-    upcoming: Policy | None = None
+    upcoming: AnyPolicy | None = None
 
     @classmethod
     def enter(cls, lmdp: LMDP, learner: CompleteLearner, start: Floats, walkers: int, seed: int) -> Player:
         """A learner before round 1."""
-        return cls(lmdp, learner, learner.init(lmdp), Accounts.open(lmdp, start, walkers, seed))
+        return cls(lmdp, learner, learner.init(lmdp, start), Accounts.open(lmdp, start, walkers, seed))
 
     @property
     def law(self) -> Floats:
         """The law of the state before the coming round."""
         return self.accounts.law
+
+    @property
+    def plays_kernels(self) -> bool:
+        """Whether its policies come from no value function, as those of a pool: they have no ideal loss."""
+        if self.upcoming is None and self.state is not None:
+            self.upcoming = self.learner.policy(self.lmdp, self.state)
+        return isinstance(self.upcoming, Mixture)
 
     def play(self, t: int, costs: Floats) -> Records:
         """Play the rounds t, t + 1, ..., one for each row of costs: in one go, or one by one if the learner prefers."""

@@ -28,7 +28,7 @@ from lsmdp.errors import AssumptionError, ConvergenceError, SpecError
 from lsmdp.game import Run, start_law
 from lsmdp.model import LMDP
 from lsmdp.output.tables import log_table
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy, Policy
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,7 +61,7 @@ class Walk:
 
 
 def simulate(
-    policy: Policy | LMDP, steps: int, *, walkers: int = 1, start: int | str | Floats | None = None, seed: int = 0
+    policy: AnyPolicy | LMDP, steps: int, *, walkers: int = 1, start: int | str | Floats | None = None, seed: int = 0
 ) -> Walk:
     """Let walkers follow a policy, or the passive dynamics of a model, for so many steps.
 
@@ -85,11 +85,11 @@ def as_whole(number: int, what: str) -> int:
     return int(number)
 
 
-def first_law(model: Policy | LMDP, start: int | str | Floats | None) -> Floats:
+def first_law(model: AnyPolicy | LMDP, start: int | str | Floats | None) -> Floats:
     """The law of the first state: that which is named, or the long-run law."""
     if start is not None:
         return start_law(model if isinstance(model, LMDP) else model.lmdp, start)
-    policy = Policy(model, np.zeros(model.n)) if isinstance(model, LMDP) else model
+    policy: AnyPolicy = Policy(model, np.zeros(model.n)) if isinstance(model, LMDP) else model
     try:
         policy.lmdp.require_irreducible()
         return policy.stationary()
@@ -137,7 +137,7 @@ def replay(
     lmdp, rng = run.lmdp, np.random.default_rng(seed)
     states = _drawn(run.game.start if start is None else start_law(lmdp, start), walkers, rng)
     yield states[np.newaxis]
-    state = player.init(lmdp)
+    state = player.init(lmdp, run.game.start)
     for c_t in islice(iter(run.costs), most):
         c_t = np.asarray(c_t)
         policy = player.foresee(lmdp, state, c_t) if player.clairvoyant else player.policy(lmdp, state)

@@ -24,17 +24,19 @@ if TYPE_CHECKING:  # "X as X" tells type checkers that X is meant for others
         pack as pack,
         unpack as unpack,
     )
-    from lsmdp.learners.played import Played as Played
+    from lsmdp.learners.played import Kernels as Kernels, Played as Played
     from lsmdp.learners.complete import CompleteLearner as CompleteLearner, completed as completed
     from lsmdp.learners.base import LearnerBase as LearnerBase, Tracking as Tracking
     from lsmdp.learners.ftl import FollowTheLeader as FollowTheLeader
-    from lsmdp.learners.track import TrackTheLeader as TrackTheLeader
+    from lsmdp.learners.track import TrackTheLeader as TrackTheLeader, TrackTheDiscounted as TrackTheDiscounted
     from lsmdp.learners.phased import PhasedLeader as PhasedLeader
     from lsmdp.learners.forgetful import DiscountedLeader as DiscountedLeader, WindowLeader as WindowLeader
     from lsmdp.learners.clock import Clock as Clock
     from lsmdp.learners.visited import Visited as Visited
     from lsmdp.learners.along import Along as Along, seeing as seeing
     from lsmdp.learners.fixed import Passive as Passive, Fixed as Fixed
+    from lsmdp.learners.seek import SeekTheClock as SeekTheClock
+    from lsmdp.learners.pool import Pool as Pool
     from lsmdp.learners.clairvoyant import BeTheLeader as BeTheLeader
 else:
     import ast

@@ -34,7 +34,7 @@ from lsmdp.learners.base import Bounds
 from lsmdp.learners.complete import CompleteLearner
 from lsmdp.learners.protocol import Report, State
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy
 
 FEEDBACKS = ("full", "visited")
 PATH = 1  # sets the random numbers of paths apart from those of sampled walkers, which have the same seeds and rounds
@@ -76,7 +76,7 @@ class Along:
         at = 0 if self.start is None else int(self._drawn(0).choice(lmdp.n, p=self.start))
         return AlongState(0, at, lmdp.n, self.learner.init(lmdp))
 
-    def policy(self, lmdp: LMDP, state: AlongState) -> Policy:
+    def policy(self, lmdp: LMDP, state: AlongState) -> AnyPolicy:
         """What the learner plays."""
         return self.learner.policy(lmdp, state.own)
 

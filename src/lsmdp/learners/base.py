@@ -8,7 +8,7 @@ otherwise.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from lsmdp.arrays import Floats, as_told
 from lsmdp.learners.played import Played
 from lsmdp.learners.protocol import Report, State
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy
 
 Bounds = tuple[float, float]
 
@@ -43,11 +43,11 @@ class LearnerBase(ABC):
         """The state before round 1."""
 
     @abstractmethod
-    def policy(self, lmdp: LMDP, state: State) -> Policy:
+    def policy(self, lmdp: LMDP, state: State) -> AnyPolicy:
         """The policy of the coming round."""
 
     @abstractmethod
-    def observe_block(self, lmdp: LMDP, state: State, costs: Floats, policy: Policy | None = None) -> Played:
+    def observe_block(self, lmdp: LMDP, state: State, costs: Floats, policy: Any = None) -> Played:
         """What it plays in consecutive rounds, one for each row of costs, and its state after them.
 
         ``policy`` is that of the first of them, where the caller has it: what is known of it need not be found again.

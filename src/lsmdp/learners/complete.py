@@ -5,6 +5,7 @@ holds where it does not, is here and nowhere else:
 
     name                what tables call it                                         the name of its class
     observe_at          the state after a round of which one cost was seen          none: it needs to see all costs
+    init_from           its state before round 1, where the law of X_1 is known     what init says
     report              what is known of the policy that was played                 nothing is claimed
     observe_block       what it does in consecutive rounds, at once (played.py)     round by round
     takes_blocks        whether it does better to be given many rounds at once      it does
@@ -40,7 +41,7 @@ from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.learners.base import Bounds, Tracking
 from lsmdp.learners.names import titled
-from lsmdp.learners.played import Played
+from lsmdp.learners.played import Kernels, Played
 from lsmdp.learners.protocol import (
     LearnerLike,
     Report,
@@ -48,12 +49,14 @@ from lsmdp.learners.protocol import (
     VisitingLearner,
     pack,
 )
+from lsmdp.mixture import Mixture, same_policy
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy, Policy
 
 NEEDED = {"init": ("lmdp",), "policy": ("lmdp", "state"), "observe": ("lmdp", "state", "c_t")}
 OPTIONAL = {
     "observe_at": ("lmdp", "state", "x", "cost"),
+    "init_from": ("lmdp", "start"),
     "report": ("before", "after"),
     "observe_block": ("lmdp", "state", "costs", "policy"),
     "observe_all": ("lmdp", "state", "costs"),
@@ -62,6 +65,8 @@ OPTIONAL = {
     "foresee": ("lmdp", "state", "c_t"),
 }
 BLOCKS = ("observe_block", "observe_all")  # the latter is the name that it had once
+# How far the chances of a state may be from 1 in all, as those of a policy may (checks.py).
+ROUNDING_OF_A_ROW = 1e-12
 ROUND = {"policy", "observe", "report", *BLOCKS}  # what a round is made of
 
 
@@ -105,15 +110,17 @@ class CompleteLearner:
         """The name, with a mark if it sees what a learner does not."""
         return titled(self.name, self.clairvoyant)
 
-    def init(self, lmdp: LMDP) -> State:
-        """The state before round 1."""
-        return self.own.init(lmdp)
+    def init(self, lmdp: LMDP, start: Floats | None = None) -> State:
+        """The state before round 1, whose state of the system has the law ``start`` if that is known."""
+        if start is None or "init_from" not in self.has:
+            return self.own.init(lmdp)
+        return self.own.init_from(lmdp, start)
 
-    def policy(self, lmdp: LMDP, state: State) -> Policy:
+    def policy(self, lmdp: LMDP, state: State) -> AnyPolicy:
         """The policy of the coming round."""
         return self._checked(lmdp, self.own.policy(lmdp, state), "policy")
 
-    def foresee(self, lmdp: LMDP, state: State, c_t: Floats) -> Policy:
+    def foresee(self, lmdp: LMDP, state: State, c_t: Floats) -> AnyPolicy:
         """The policy of a round whose cost is already known; of a clairvoyant only."""
         return self._checked(lmdp, self.own.foresee(lmdp, state, self._shown(c_t)), "foresee")
 
@@ -174,12 +181,18 @@ class CompleteLearner:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Its options, if it is a dataclass, as far as they are numbers and words; of a policy, a hash."""
+        """Its options, if it is a dataclass, as far as they are numbers and words; of a policy, a hash.
+
+        Of learners within it, their names and options.
+        """
         found: dict[str, Any] = {}
         for name in getattr(self.own, "__dataclass_fields__", {}):
             value = getattr(self.own, name)
-            if isinstance(value, Policy):
-                found[name] = hashlib.sha256(value.v.tobytes()).hexdigest()[:12]
+            if isinstance(value, Policy | Mixture):
+                numbers = value.v if isinstance(value, Policy) else value.weights
+                found[name] = hashlib.sha256(numbers.tobytes()).hexdigest()[:12]
+            elif isinstance(value, tuple) and value and all(isinstance(one, CompleteLearner) for one in value):
+                found[name] = [[one.name, one.options] for one in value]
             elif isinstance(value, bool | int | float | str):
                 found[name] = value
         return found
@@ -201,7 +214,7 @@ class CompleteLearner:
             return False
         return self.blocks is None or "takes_blocks" not in self.has or bool(self.own.takes_blocks(lmdp, state))
 
-    def observe_block(self, lmdp: LMDP, state: State, costs: Floats, policy: Policy | None = None) -> Played:
+    def observe_block(self, lmdp: LMDP, state: State, costs: Floats, policy: AnyPolicy | None = None) -> Played:
         """What it plays in consecutive rounds, one for each row of costs, with the first policy and the coming one.
 
         ``policy`` is that of the first round. Of one that is clairvoyant there is one round.
@@ -212,20 +225,20 @@ class CompleteLearner:
         extra = (policy,) if self.blocks == "observe_block" else ()
         found: Played = getattr(self.own, self.blocks)(lmdp, state, self._shown(costs), *extra)
         if not self.ours:
-            self._check_block(found, (len(costs), lmdp.n))
+            self._check_block(found, (len(costs), lmdp))
         coming = self.policy(lmdp, found.state)
         if not self.ours:
             for k, there, round_ in ((0, policy, "the first of these rounds"), (-1, coming, "the round after them")):
-                if not np.array_equal(found.values[k], there.v):
+                if not same_policy(_played(lmdp, found, k), there):
                     raise SpecError(
-                        f'{self.blocks} of "{self.name}" returned another v for {round_} than that of policy(lmdp, '
-                        "state). A policy is chosen before the cost of its round is seen."
+                        f'{self.blocks} of "{self.name}" returned another policy for {round_} than '
+                        "policy(lmdp, state). A policy is chosen before the cost of its round is seen."
                     )
-        if np.array_equal(coming.v, policy.v):
+        if same_policy(coming, policy):
             coming = policy  # with what is known of it
         return found._replace(policies={0: policy, len(costs): coming})
 
-    def _one_by_one(self, lmdp: LMDP, state: State, costs: Floats, policy: Policy) -> Played:
+    def _one_by_one(self, lmdp: LMDP, state: State, costs: Floats, policy: AnyPolicy) -> Played:
         policies, reports = [], []
         for c_t in costs:
             policies.append(self.foresee(lmdp, state, c_t) if self.clairvoyant else policy)
@@ -234,8 +247,11 @@ class CompleteLearner:
             policy = self.policy(lmdp, state)
         policies.append(policy)
         lo, hi, steps = (np.array(column) for column in zip(*reports, strict=True))
-        values = [each.v for each in policies]
-        return Played(values, lo, hi, steps, state, policies=dict(enumerate(policies)))
+        made = dict(enumerate(policies))
+        if all(isinstance(each, Policy) for each in policies):
+            return Played([each.v for each in policies], lo, hi, steps, state, policies=made)  # type: ignore[attr-defined]
+        kernels = Kernels(np.array([each.matrix().data for each in policies]), np.array([p.kl() for p in policies]))
+        return Played((), lo, hi, steps, state, policies=made, kernels=kernels)
 
     def pack(self, state: State) -> dict[str, Any]:
         """Its state as named arrays."""
@@ -248,11 +264,11 @@ class CompleteLearner:
         """What a learner is shown of the costs: it could write into them, and others read them after it."""
         return costs if self.ours else np.array(costs)
 
-    def _checked(self, lmdp: LMDP, policy: Any, method: str) -> Policy:
-        if not isinstance(policy, Policy):
+    def _checked(self, lmdp: LMDP, policy: Any, method: str) -> AnyPolicy:
+        if not isinstance(policy, AnyPolicy):
             raise SpecError(
                 f'{method} of "{self.name}" returned {_kind(policy)}, not a policy. Let it return lsmdp.Policy(lmdp, v)'
-                " with one number for each state in v, or the .policy of a solution."
+                " with one number for each state in v, lsmdp.Mixture(lmdp, Q), or the .policy of a solution."
             )
         if policy.lmdp is not lmdp:
             raise SpecError(
@@ -261,11 +277,16 @@ class CompleteLearner:
             )
         return policy
 
-    def _check_block(self, found: Any, shape: tuple[int, int]) -> None:
-        rounds, n = shape
+    def _check_block(self, found: Any, shape: tuple[int, LMDP]) -> None:
+        rounds, lmdp = shape
+        n = lmdp.n
         if not isinstance(found, Played):
             wrong = f"returned {_kind(found)}, not a lsmdp.learners.Played"
-        elif np.shape(found.values) != (rounds + 1, n) or not np.isfinite(found.values).all():
+        elif found.kernels is not None and not _are_kernels(lmdp, found.kernels, rounds + 1):
+            wrong = f"did not return {rounds + 1} kernels on the moves of P, each with its KL(Q || P)"
+        elif found.kernels is None and (
+            np.shape(found.values) != (rounds + 1, n) or not np.isfinite(found.values).all()
+        ):
             wrong = f"did not return {rounds + 1} x {n} finite values"
         elif any(np.shape(column) != (rounds,) for column in (found.lo, found.hi, found.steps)):
             wrong = f"did not return {rounds} bounds and steps"
@@ -274,6 +295,22 @@ class CompleteLearner:
         raise SpecError(
             f'{self.blocks} of "{self.name}" {wrong}. It may be left out: then rounds are played one by one.'
         )
+
+
+def _played(lmdp: LMDP, found: Played, k: int) -> AnyPolicy:
+    """The policy of a row of what was played."""
+    if found.kernels is None:
+        return Policy(lmdp, found.values[k])
+    return Mixture.known(lmdp, np.array(found.kernels.weights[k]), np.array(found.kernels.kl[k]))
+
+
+def _are_kernels(lmdp: LMDP, kernels: Kernels, rows: int) -> bool:
+    """Whether these are so many kernels on the moves of P, and their divergences."""
+    if np.shape(kernels.weights) != (rows, lmdp.nnz) or np.shape(kernels.kl) != (rows, lmdp.n):
+        return False
+    sums = np.add.reduceat(kernels.weights, lmdp.P.indptr[:-1], axis=1)
+    least = np.min(kernels.weights) >= 0.0
+    return bool(least and np.abs(sums - 1.0).max() < ROUNDING_OF_A_ROW and np.isfinite(kernels.kl).all())
 
 
 def completed(

@@ -11,9 +11,10 @@ from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import Form, Past
 from lsmdp.learners.base import LearnerBase
-from lsmdp.learners.played import Played, unmoved
+from lsmdp.learners.played import Kernels, Played, unmoved
+from lsmdp.mixture import Mixture
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy, Policy
 
 
 class FixedState(NamedTuple):
@@ -60,7 +61,7 @@ class Passive(LearnerBase):
 class Fixed(LearnerBase):
     """Always the same policy, for example a :class:`~lsmdp.solvers.Solution`'s."""
 
-    fixed: Policy
+    fixed: AnyPolicy
 
     @property
     def name(self) -> str:
@@ -73,9 +74,11 @@ class Fixed(LearnerBase):
             raise SpecError(f"the fixed policy has {self.fixed.lmdp.n} states, but the model has {lmdp.n}.")
         return FixedState(0)
 
-    def policy(self, lmdp: LMDP, state: FixedState) -> Policy:
+    def policy(self, lmdp: LMDP, state: FixedState) -> AnyPolicy:
         """The policy that was given."""
-        return Policy(lmdp, self.fixed.v)
+        if isinstance(self.fixed, Policy):
+            return Policy(lmdp, self.fixed.v)
+        return Mixture(lmdp, self.fixed.matrix())
 
     def takes_blocks(self, lmdp: LMDP, state: FixedState) -> bool:
         """As many rounds as there are: what is known of the policy serves them all."""
@@ -85,6 +88,13 @@ class Fixed(LearnerBase):
         """The cost is ignored."""
         return FixedState(state.t + 1)
 
-    def observe_block(self, lmdp: LMDP, state: FixedState, costs: Floats, policy: Policy | None = None) -> Played:
+    def observe_block(self, lmdp: LMDP, state: FixedState, costs: Floats, policy: AnyPolicy | None = None) -> Played:
         """The costs are ignored."""
-        return unmoved(self.fixed.v, len(costs), FixedState(state.t + len(costs)))
+        rounds = len(costs)
+        after, nothing = FixedState(state.t + rounds), np.full(rounds, np.nan)
+        if isinstance(self.fixed, Policy):
+            return unmoved(self.fixed.v, rounds, after)
+        mine = self.policy(lmdp, state) if policy is None else policy
+        weights = np.broadcast_to(mine.matrix().data, (rounds + 1, lmdp.nnz))
+        kernels = Kernels(weights, np.broadcast_to(mine.kl(), (rounds + 1, lmdp.n)))
+        return Played((), nothing, nothing, np.zeros(rounds, np.int64), after, kernels=kernels)

@@ -11,7 +11,8 @@ Neither changes its arguments; the same state gives the same policy. These three
 
 A state is best a NamedTuple. A dataclass, a dict with words for keys, a tuple, a list, an array, a number, or None for
 a learner without a memory will do as well: ``pack`` makes named arrays of each, and ``unpack`` the same state again. A
-NamedTuple or a dataclass within a state is saved as a unit, under names such as ``lead.v``.
+NamedTuple or a dataclass within a state is saved as a unit, under names such as ``lead.v``; so is each of
+:class:`Several` states, under names such as ``experts.0.lead.v``, whatever each of them is.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import Past, require
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy
 
 State = Any  # arrays and numbers, in a type of each learner's own
 NOTHING_KNOWN = Past()
@@ -40,13 +41,19 @@ class Report(NamedTuple):
     steps: int = 0
 
 
+class Several(tuple[State, ...]):
+    """The states of several learners, as a part of the state of one that asks them all."""
+
+    __slots__ = ()
+
+
 class LearnerLike(Protocol):
     """Chooses a policy each round before the cost of that round is seen: all that a learner of your own needs."""
 
     def init(self, lmdp: LMDP) -> State:
         """The state before round 1."""
 
-    def policy(self, lmdp: LMDP, state: State) -> Policy:
+    def policy(self, lmdp: LMDP, state: State) -> AnyPolicy:
         """The policy of the coming round."""
 
     def observe(self, lmdp: LMDP, state: State, c_t: Floats) -> State:
@@ -59,7 +66,7 @@ class VisitingLearner(Protocol):
     def init(self, lmdp: LMDP) -> State:
         """The state before round 1."""
 
-    def policy(self, lmdp: LMDP, state: State) -> Policy:
+    def policy(self, lmdp: LMDP, state: State) -> AnyPolicy:
         """The policy of the coming round."""
 
     def observe_at(self, lmdp: LMDP, state: State, x: int, cost: float) -> State:
@@ -81,7 +88,7 @@ def pack(state: State) -> dict[str, Any]:
     """A state as named arrays, ready for ``numpy.savez``."""
     arrays: dict[str, Any] = {}
     for name, value in _parts(state).items():
-        if _is_record(value):
+        if isinstance(state, Several) or _is_record(value):
             arrays |= {f"{name}.{inner}": array for inner, array in pack(value).items()}
         else:
             arrays[name] = _array(name, value)
@@ -94,16 +101,18 @@ def unpack(like: State, arrays: Mapping[str, Any], past: Past = NOTHING_KNOWN) -
     A type that has a method ``forms(past)``, as all of lsmdp have, says with it what the arrays must be (forms.py).
     """
     forms, parts = like.forms(past) if hasattr(like, "forms") else {}, _parts(like)
-    plain = [name for name, part in parts.items() if not _is_record(part)]
+    plain = [name for name, part in parts.items() if not (isinstance(like, Several) or _is_record(part))]
     if missing := [name for name in plain if name not in arrays]:
         raise SpecError(f'the array "{missing[0]}" is missing')
     require(arrays, forms)
     values = {name: _plain(arrays[name]) for name in plain}
     for name, part in parts.items():
-        if _is_record(part):
+        if name not in values:
             values[name] = unpack(part, within(name, arrays), past)
     if "hi" in forms and not values["lo"] <= values["hi"]:
         raise SpecError(f"the bounds are {values['lo']} and {values['hi']}, the wrong way round")
+    if isinstance(like, Several):
+        return Several(values.values())
     if _is_record(like):
         return type(like)(**values)
     if isinstance(like, dict):
@@ -126,7 +135,7 @@ def _parts(state: State) -> dict[str, Any]:
     """What a state is made of, by name."""
     if is_dataclass(state) and not isinstance(state, type):
         return {part.name: getattr(state, part.name) for part in fields(state) if part.init}
-    if _is_record(state):
+    if _is_record(state) and not isinstance(state, Several):
         return dict(zip(state._fields, state, strict=True))
     if isinstance(state, dict):
         strange = next((key for key in state if not isinstance(key, str)), None)
@@ -139,9 +148,9 @@ def _parts(state: State) -> dict[str, Any]:
 
 
 def _is_record(state: State) -> bool:
-    """Whether it is a dataclass or a NamedTuple: a type that is made from its parts by name."""
+    """Whether it is saved as a unit: a dataclass, a NamedTuple, or several states."""
     return (is_dataclass(state) and not isinstance(state, type)) or (
-        isinstance(state, tuple) and hasattr(state, "_fields")
+        isinstance(state, tuple) and (hasattr(state, "_fields") or isinstance(state, Several))
     )
 
 

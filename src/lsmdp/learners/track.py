@@ -6,6 +6,9 @@ or plainly v_{t+1} = B v_t. Its regret is O(log T) as well: the leader moves by 
 distance to it. The plain step resonates with a nearly periodic P (an eigenvalue near -1 is not contracted); averaging
 two iterates sends -1 to 0, at the price of a second pass over P. The first pass also yields the gap of the policy that
 was played, at no cost: r_t = c_bar_t - log P e^{-v_t} - v_t.
+
+:class:`TrackTheDiscounted` does the same for a discounted mean, c~ <- (1 - weight) c~ + weight c_t: the older a cost,
+the less it counts, and with weight 1 nothing counts but the last. It is what a pool of learners is made of (pool.py).
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lsmdp._core.full import given
+from lsmdp._core.means import discounted_means, mean_costs, sum_of_costs
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import Form, Past, vector
@@ -75,6 +80,14 @@ class TrackTheLeader(LearnerBase):
         """As the theory speaks of it."""
         return Tracking(self.steps, self.averaged)
 
+    def means(self, state: TrackState, costs: Floats) -> Floats:
+        """What it tracks: the mean of all costs, before the first of these rounds and after each."""
+        return np.vstack([state.c_sum / max(state.t, 1), mean_costs(state.c_sum, costs, state.t)])
+
+    def after(self, state: TrackState, costs: Floats, means: Floats, v: Floats, bounds: Bounds) -> TrackState:
+        """The state after these rounds, with the v and the bounds that came of them."""
+        return TrackState(state.t + len(costs), sum_of_costs(state.c_sum, costs), v, *bounds)
+
     def policy(self, lmdp: LMDP, state: TrackState) -> Policy:
         """The policy of the tracking v."""
         return Policy(lmdp, state.v)
@@ -82,8 +95,9 @@ class TrackTheLeader(LearnerBase):
     def observe_block(self, lmdp: LMDP, state: TrackState, costs: Floats, policy: Policy | None = None) -> Played:
         """Add each cost, and take the Bellman updates for the new mean."""
         known = None if policy is None else policy.known_flow
-        found = lmdp.moves.track(self.steps, self.averaged, state.t, state.c_sum, costs, state.v, known)
-        after = TrackState(state.t + len(costs), found.c_sum, found.v, float(found.lo[-1]), float(found.hi[-1]))
+        means = self.means(state, costs)
+        found = lmdp.moves.track(self.steps, self.averaged, means, state.v, known)
+        after = self.after(state, costs, means, found.v, (float(found.lo[-1]), float(found.hi[-1])))
         return Played(found.values, found.lo, found.hi, np.full(len(costs), self._passes), after)
 
     def report(self, before: TrackState, after: TrackState) -> Report:
@@ -98,3 +112,74 @@ class TrackTheLeader(LearnerBase):
     @property
     def _passes(self) -> int:
         return self.steps * (1 + self.averaged)
+
+
+class DiscountedTrackState(NamedTuple):
+    """The discounted mean, the tracking v, and the bounds proved by the v played last."""
+
+    c_mean: Floats
+    v: Floats
+    lo: float
+    hi: float
+
+    def forms(self, past: Past) -> dict[str, Form]:
+        """What its arrays must be when they come back from a file (forms.py)."""
+        n = self.v.size
+        return {"c_mean": past.costs(n), "v": vector(n), "lo": Form(), "hi": Form()}
+
+
+@dataclass(frozen=True)
+class TrackTheDiscounted(LearnerBase):
+    """One averaged Bellman update a round for the discounted mean in which the newest cost has this ``weight``."""
+
+    weight: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.weight <= 1.0:
+            raise SpecError(
+                f"TrackTheDiscounted takes the weight of the newest cost, above 0 and at most 1, not {self.weight}. A "
+                "usual value is 0.05; with 1, only the last cost counts."
+            )
+
+    @property
+    def name(self) -> str:
+        """discounted-track, or discounted-track:WEIGHT."""
+        plain = self.weight == TrackTheDiscounted.weight
+        return "discounted-track" if plain else f"discounted-track:{self.weight:g}"
+
+    def init(self, lmdp: LMDP) -> DiscountedTrackState:
+        """Round 1 plays P."""
+        return DiscountedTrackState(np.zeros(lmdp.n), np.zeros(lmdp.n), 0.0, 0.0)
+
+    def means(self, state: DiscountedTrackState, costs: Floats) -> Floats:
+        """What it tracks: the discounted mean, before the first of these rounds and after each."""
+        return np.vstack([state.c_mean, discounted_means(given(state.c_mean), given(costs), 1.0 - self.weight)])
+
+    def after(
+        self, state: DiscountedTrackState, costs: Floats, means: Floats, v: Floats, bounds: Bounds
+    ) -> DiscountedTrackState:
+        """The state after these rounds, with the v and the bounds that came of them."""
+        return DiscountedTrackState(means[-1].copy(), v, *bounds)
+
+    def policy(self, lmdp: LMDP, state: DiscountedTrackState) -> Policy:
+        """The policy of the tracking v."""
+        return Policy(lmdp, state.v)
+
+    def observe_block(
+        self, lmdp: LMDP, state: DiscountedTrackState, costs: Floats, policy: Policy | None = None
+    ) -> Played:
+        """Take in each cost, and take a Bellman update for the new mean."""
+        known = None if policy is None else policy.known_flow
+        means = self.means(state, costs)
+        found = lmdp.moves.track(1, True, means, state.v, known)
+        after = self.after(state, costs, means, found.v, (float(found.lo[-1]), float(found.hi[-1])))
+        return Played(found.values, found.lo, found.hi, np.full(len(costs), 2), after)
+
+    def report(self, before: DiscountedTrackState, after: DiscountedTrackState) -> Report:
+        """The bounds that the policy played proves for the discounted mean before the round."""
+        return Report(after.lo, after.hi, 2)
+
+    def bounds(self, lmdp: LMDP, state: DiscountedTrackState) -> Bounds:
+        """Those of the coming policy for the discounted mean; the state has them a round later, in passing."""
+        _, lo, hi = lmdp.moves.residual(state.c_mean, state.v)
+        return float(lo), float(hi)

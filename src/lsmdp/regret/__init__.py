@@ -5,6 +5,7 @@
 - :mod:`~lsmdp.regret.hindsight`: the plan in hindsight, which knew all costs: nobody pays less;
 - :mod:`~lsmdp.regret.dynamic`: the regret against that plan, by rounds and by states;
 - :mod:`~lsmdp.regret.guarantee`: a bound on the regret against all policies with mixing sum at most m;
+- :mod:`~lsmdp.regret.pooled`: a pool beside its experts;
 - :mod:`~lsmdp.regret.summary`: all of it for a run.
 """
 
@@ -18,6 +19,7 @@ from lsmdp.regret.guarantee import (
     mixing_sum,
 )
 from lsmdp.regret.hindsight import Hindsight
+from lsmdp.regret.pooled import Experts
 from lsmdp.regret.summary import LearnerRegret, Regret, regret
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "Bracket",
     "CostRange",
     "Dynamic",
+    "Experts",
     "FixedCost",
     "Guarantee",
     "Hindsight",

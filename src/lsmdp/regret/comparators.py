@@ -36,7 +36,7 @@ from lsmdp.costs.sequence import Costs as CostSequence
 from lsmdp.errors import CostError, SpecError
 from lsmdp.labels import in_rounds
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy
 
 BLOCK_ROUNDS = 256
 BLOCK_NUMBERS = 2**20  # costs held at a time (8 MB), but always a whole round
@@ -149,7 +149,7 @@ class _Walk:
 
 def policy_entries(lmdp: LMDP, Q: Any) -> Floats:
     """The entries of Q(y|x) at the places of P's; Q is a :class:`Policy` or a kernel that uses moves of P only."""
-    kernel = as_policy_kernel(Q.matrix() if isinstance(Q, Policy) else Q, lmdp)
+    kernel = as_policy_kernel(Q.matrix() if isinstance(Q, AnyPolicy) else Q, lmdp)
     return np.asarray(policy_of(lmdp, kernel).data)
 
 

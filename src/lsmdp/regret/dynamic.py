@@ -48,6 +48,7 @@ from lsmdp._core.sparse import rows
 from lsmdp.arrays import EPS, Floats, read_only
 from lsmdp.errors import SpecError
 from lsmdp.learners import CompleteLearner
+from lsmdp.mixture import Mixture
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 from lsmdp.regret.hindsight import Hindsight
@@ -171,7 +172,7 @@ class _Follower:
 
     def __init__(self, plan: Hindsight, learner: CompleteLearner) -> None:
         self.plan, self.learner, self.lmdp = plan, learner, plan.lmdp
-        self.state = learner.init(plan.lmdp)
+        self.state = learner.init(plan.lmdp, plan.start)
         self.policy: Any = None
         self.law, self.by_state = plan.start.copy(), np.zeros(plan.lmdp.n)
         self.found = np.empty((plan.T, 4))  # p_t.KL, max KL, span v_t, span V_{t+1}
@@ -188,6 +189,10 @@ class _Follower:
     def _compare(self, t: int, played: Any, ahead: Floats) -> None:
         """How far what was played is from the plan: as many rounds at once as can be, the others one by one."""
         rounds, done = len(ahead), 0
+        if played.kernels is not None:
+            for k in range(rounds):
+                self._one(t + k, Mixture.known(self.lmdp, played.kernels.weights[k], played.kernels.kl[k]), ahead[k])
+            return
         single = {k for k, policy in played.policies.items() if not isinstance(policy, Policy)}
         while done < rounds:
             last = next((k for k in range(done, rounds) if k in single), rounds)

@@ -59,7 +59,7 @@ from lsmdp.arrays import (
 from lsmdp.chain import long_run_law
 from lsmdp.errors import CostError, SpecError
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy
 from lsmdp.regret.comparators import Costs
 
 SHOWN = (1.0, 10.0, 100.0)  # mixing sums for which the bound is printed
@@ -148,8 +148,8 @@ def guarantee(lmdp: LMDP, loss: float, v: Any, p1: Any, seen: CostRange) -> Guar
 
 def mixing_sum(Q: Any, p1: Any, T: int) -> float:
     """m(Q) = sum_{t<=T} 1/2 |p_t - mu_Q|_1 for the laws p_{t+1} = p_t Q of a policy or kernel."""
-    kernel = Q.matrix() if isinstance(Q, Policy) else as_kernel(Q)
-    mu = Q.stationary() if isinstance(Q, Policy) else long_run_law(kernel)
+    kernel = Q.matrix() if isinstance(Q, AnyPolicy) else as_kernel(Q)
+    mu = Q.stationary() if isinstance(Q, AnyPolicy) else long_run_law(kernel)
     p, backwards = as_distribution(p1, kernel.shape[0]), kernel.T.tocsr()
     total = 0.0
     for _ in range(T):

@@ -39,6 +39,7 @@ from lsmdp.regret.comparators import Costs, fixed_cost
 from lsmdp.regret.dynamic import Dynamic, replay, work_of_plan, work_of_replay
 from lsmdp.regret.guarantee import SHOWN, guarantee
 from lsmdp.regret.hindsight import Hindsight
+from lsmdp.regret.pooled import Experts, experts_of
 from lsmdp.solvers import Solution, solve
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class LearnerRegret:
     sampled: tuple[float, float] | None  # mean of the walkers' losses, and half the width of its 95% interval
     clairvoyant: bool = False
     dynamic: Dynamic | None = None
+    experts: Experts | None = None  # of a pool: its regret against each of them, and the sums of its theorem
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
@@ -103,6 +105,7 @@ class LearnerRegret:
             "regret_at_most_by_mixing_sum": {f"{m:g}": bound for m, bound in self.guarantee.items()},
             "regret_against_leader_along": [list(mark) for mark in self.along],
             "sampled_loss": None if self.sampled is None else list(self.sampled),
+            "experts": None if self.experts is None else self.experts.to_dict(),
             "max_gap": _known(tally.max_gap),
             "solves": tally.solves,
             "steps": tally.steps,
@@ -245,7 +248,7 @@ def _dynamic(run: Run, plan: Hindsight | None, wanted: bool | None, notes: list[
 def _without_law(run: Run) -> list[str]:
     """Why a sum over all rounds at the stationary laws is not known, where it would be cheap."""
     both = zip(run.game.players, run.game.tallies, strict=True)
-    lost = [player.learner.name for player, tally in both if np.isnan(tally.ideal_loss)]
+    lost = [player.learner.name for player, tally in both if np.isnan(tally.ideal_loss) and not player.plays_kernels]
     if not lost or not run.lmdp.law_is_cheap:
         return []
     return [
@@ -280,6 +283,7 @@ def _learner_regret(
         along=[(t, tallies[k].loss, tallies[k].loss - along[t]) for t, _, tallies in game.marks if t in along],
         sampled=_interval(player.accounts.paid),
         clairvoyant=player.learner.clairvoyant,
+        experts=experts_of(player.learner, player.state, tally.loss),
     )
 
 

@@ -11,7 +11,7 @@
 - :mod:`~lsmdp.theory.statement`: the register of statements; page.py writes docs/paper.md from it;
 - :mod:`~lsmdp.theory.bellman`, :mod:`~lsmdp.theory.lemmas`, :mod:`~lsmdp.theory.regrets`: the statements of the paper;
 - :mod:`~lsmdp.theory.identities`, :mod:`~lsmdp.theory.beyond`, :mod:`~lsmdp.theory.curvature`,
-  :mod:`~lsmdp.theory.choice`, :mod:`~lsmdp.theory.examples`: what it does not have;
+  :mod:`~lsmdp.theory.choice`, :mod:`~lsmdp.theory.examples`, :mod:`~lsmdp.theory.flows`: what it does not have;
 - :mod:`~lsmdp.theory.verdicts`: all of them on one game.
 
 docs/theory.md has the proofs, docs/paper.md the verdicts.
@@ -23,6 +23,7 @@ from lsmdp.theory import (
     choice,
     curvature,
     examples,
+    flows,
     identities,
     lemmas,
     regrets,
@@ -49,6 +50,7 @@ __all__ = [
     "constants_for",
     "curvature",
     "examples",
+    "flows",
     "identities",
     "lemmas",
     "regrets",

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lsmdp.arrays import Floats, mean
+from lsmdp.errors import SpecError
 from lsmdp.learners import CompleteLearner, Tracking
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
@@ -42,7 +43,7 @@ class Traced:
 
     def __init__(self, lmdp: LMDP, law: Floats, learner: CompleteLearner | None, first: Moment) -> None:
         self.lmdp, self.law, self.learner = lmdp, law, learner
-        self.state = None if learner is None else learner.init(lmdp)
+        self.state = None if learner is None else learner.init(lmdp, law)
         self.rows = Record(PlayerRows)
         self.last = np.zeros(lmdp.n)  # the leader of the round before
         self.last_mu = np.zeros(lmdp.n)  # the law of the policy of the round before, if there was one
@@ -64,7 +65,13 @@ class Traced:
         if self.learner is None:
             chosen, v, q, log_ratio, mu = moment.claim.policy, moment.v, moment.q, moment.log_ratio, moment.mu
         else:
-            chosen = self.learner.policy(self.lmdp, self.state)
+            given = self.learner.policy(self.lmdp, self.state)
+            if not isinstance(given, Policy):
+                raise SpecError(
+                    f'the learner "{self.name}" began with a policy of a value function and went on with a mixture. '
+                    "The theory is about one or the other: let all of its policies be of one form."
+                )
+            chosen = given
             v = chosen.v / self.lmdp.temperature
             own = Policy(unit, v)
             log_ratio = log_tilt(unit.P, own.v)

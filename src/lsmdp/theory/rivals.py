@@ -30,7 +30,7 @@ from lsmdp.arrays import (
 )
 from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy
 from lsmdp.regret.bracket import bracket
 from lsmdp.regret.comparators import control_cost, policy_entries
 
@@ -141,6 +141,6 @@ def log_tilt(P: CSR, v: Floats) -> Floats:
 def _law(Q: Any, kernel: Any) -> tuple[Floats, bool]:
     """The stationary law; where there is no one, or it is beyond float64, the uniform law: any fixed one serves."""
     try:
-        return (Q.stationary() if isinstance(Q, Policy) else chain.long_run_law(kernel)), True
+        return (Q.stationary() if isinstance(Q, AnyPolicy) else chain.long_run_law(kernel)), True
     except (AssumptionError, ConvergenceError):
         return np.full(kernel.shape[0], 1.0 / kernel.shape[0]), False

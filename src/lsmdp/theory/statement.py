@@ -16,6 +16,7 @@ from lsmdp.theory.certificate import (
     Reading,
     left_out,
 )
+from lsmdp.theory.pools import PoolTrace
 from lsmdp.theory.trace import PlayerTrace, Trace
 
 Verdict = Literal["true", "false", "typo", "true against Q_{T+1}, false as stated", "an assumption", "new"]
@@ -36,9 +37,12 @@ class Statement:
     per_learner: bool = False
     standalone: bool = False  # an example of its own, not about a given game
     of_tracking: bool = False  # about learners that track the leader by Bellman updates, and no others
+    of_pools: bool = False  # about pools of learners, and no others
 
-    def concerns(self, player: PlayerTrace) -> bool:
+    def concerns(self, player: PlayerTrace | PoolTrace) -> bool:
         """Whether it is about this learner."""
+        if isinstance(player, PoolTrace) or self.of_pools:
+            return isinstance(player, PoolTrace) and self.of_pools
         return player.tracking is not None or not self.of_tracking
 
     @property
@@ -46,7 +50,7 @@ class Statement:
         """What there is to check."""
         return ("printed", "corrected") if self.printed else ("new",)
 
-    def certify(self, game: Trace, player: PlayerTrace | None = None) -> list[Certificate]:
+    def certify(self, game: Trace, player: PlayerTrace | PoolTrace | None = None) -> list[Certificate]:
         """The statement about a game in all its readings."""
         arguments = (game,) if player is None else (game, player)
         return [self.check(*arguments, reading=reading) for reading in self.readings]
@@ -66,6 +70,7 @@ def statement(
     per_learner: bool = False,
     standalone: bool = False,
     of_tracking: bool = False,
+    of_pools: bool = False,
 ) -> Callable[[Check], Check]:
     """Enter a function into the register."""
 
@@ -77,7 +82,9 @@ def statement(
                 return left_out(label, chosen, OUTSIDE, kind=kind)
             return check(*arguments, reading=chosen, **options)
 
-        STATEMENTS[label] = Statement(label, printed, verdict, holds, careful, per_learner, standalone, of_tracking)
+        STATEMENTS[label] = Statement(
+            label, printed, verdict, holds, careful, per_learner or of_pools, standalone, of_tracking, of_pools
+        )
         return careful
 
     return enter

@@ -45,7 +45,7 @@ from lsmdp.game import is_mark, start_law
 from lsmdp.labels import in_rounds
 from lsmdp.learners import CompleteLearner, LearnerLike, Tracking, completed
 from lsmdp.model import LMDP
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy, Policy
 from lsmdp.regret import CostRange
 from lsmdp.solvers import solve
 from lsmdp.solvers.warm.lead import Lead, lead
@@ -59,6 +59,7 @@ from lsmdp.theory.constants import (
 from lsmdp.theory.dense import Response, respond
 from lsmdp.theory.moment import Claim, Moment, step
 from lsmdp.theory.player import Traced
+from lsmdp.theory.pools import PoolTrace, TracedPool
 from lsmdp.theory.rivals import Again, Rival, meet
 from lsmdp.theory.rows import (
     LeaderRows,
@@ -76,7 +77,7 @@ PAIR_ROUNDS = 400  # Up to this many states, all pairs are compared with their h
 
 
 Leader = Callable[[LMDP, Floats, "Claim | None"], Claim]
-Standing = dict[str, tuple[Policy, Floats]]  # each learner's policy, and the law of its state
+Standing = dict[str, tuple[AnyPolicy, Floats]]  # each learner's policy, and the law of its state
 Look = Callable[[int, Floats, Floats, Standing], None]  # before a round: its number, c_t, c_bar_t, and the learners
 
 
@@ -124,6 +125,7 @@ class Trace:
     rivals: list[Rival]
     paper_setting: bool  # costs in [0, 1] in units of the temperature
     hull: float  # the largest cost minus the least, in units of the temperature
+    pools: list[PoolTrace] = field(default_factory=list)  # learners whose policies come from no value function
     _met: dict[str, Constants] = field(default_factory=dict, repr=False)
 
     @property
@@ -139,7 +141,8 @@ class Trace:
     @property
     def grain(self) -> float:
         """A bound on the relative rounding error of a number about one policy."""
-        spans = [float(self.leader.span_v.max()), *(float(player.rows.span_v.max()) for player in self.players)]
+        everyone = (*self.players, *self.pools)
+        spans = [float(self.leader.span_v.max()), *(float(player.rows.span_v.max()) for player in everyone)]
         return 8.0 * EPS * (self.lmdp.n + max(spans))
 
     @property
@@ -224,6 +227,11 @@ def trace(
     return writer.close(costs, dict(rivals or {}), search)
 
 
+def _has_values(lmdp: LMDP, learner: CompleteLearner, start: Floats) -> bool:
+    """Whether the policies of a learner are those of value functions."""
+    return isinstance(learner.policy(lmdp, learner.init(lmdp, start)), Policy)
+
+
 class _Writer:
     """The record while it is being written."""
 
@@ -250,7 +258,10 @@ class _Writer:
         self.now = Moment(unit, np.zeros(unit.n), leader(unit, np.zeros(unit.n), None))
         self.response = self._respond()
         self.leaders.add(self.now.row(self.hitting, self.response))
-        self.players = [Traced(lmdp, start, learner, self.now) for learner in (None, *learners)]
+        mixing = [learner for learner in learners if not _has_values(lmdp, learner, start)]
+        self.pools = [TracedPool(lmdp, unit, start, learner) for learner in mixing]
+        others = [learner for learner in learners if learner not in mixing]
+        self.players = [Traced(lmdp, start, learner, self.now) for learner in (None, *others)]
 
     def _respond(self) -> Response | None:
         n = self.unit.n
@@ -260,7 +271,8 @@ class _Writer:
 
     def standing(self) -> Standing:
         """The policy that each learner is about to play, and where it is."""
-        return {player.name: (player.policy, player.law) for player in self.players if player.learner is not None}
+        everyone = [*self.players, *self.pools]
+        return {player.name: (player.policy, player.law) for player in everyone if player.learner is not None}
 
     def play(self, cost: Floats) -> None:
         """The next round."""
@@ -274,6 +286,8 @@ class _Writer:
         ahead = self._ahead(c_t)
         for player in self.players:
             player.play(c_t, self.now, after, ahead)
+        for pool in self.pools:
+            pool.play(c_t)
         self.steps.add(step(self.now, after, c_t, self.response))
         self.now = after
         self.response = self._respond()
@@ -311,4 +325,5 @@ class _Writer:
             rivals=meet(self.unit, again, self.start, rivals, self.now.claim.v, self.now.c, search),
             paper_setting=in_paper,
             hull=(self.highest - self.lowest) / temperature,
+            pools=[pool.close() for pool in self.pools],
         )

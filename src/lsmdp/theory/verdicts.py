@@ -17,6 +17,7 @@ from lsmdp.model import LMDP
 from lsmdp.theory.beyond import posteriori_terms, sharp_terms
 from lsmdp.theory.certificate import Certificate, equal, left_out
 from lsmdp.theory.curvature import curved_terms
+from lsmdp.theory.pools import PoolTrace
 from lsmdp.theory.statement import STATEMENTS
 from lsmdp.theory.trace import (
     Look,
@@ -157,7 +158,7 @@ def _certify_run(run: Run, rounds: int, recorded: Mapping[str, float], **options
         )
     blind = [player.learner for player in run.game.players if not player.learner.clairvoyant]
     game = trace(run.lmdp, _First(run.costs, rounds), blind, start=run.game.start, **options)
-    known = [player for player in game.players if player.name in recorded]
+    known = [player for player in (*game.players, *game.pools) if player.name in recorded]
     return _look(game, [_replayed(game, player, recorded[player.name]) for player in known])
 
 
@@ -183,7 +184,8 @@ def _look(game: Trace, replays: list[Certificate]) -> Certificates:
     found = list(replays)
     for one in STATEMENTS.values():
         if one.per_learner:
-            found += [made for player in _players(game) if one.concerns(player) for made in one.certify(game, player)]
+            everyone = [*_players(game), *game.pools]
+            found += [made for player in everyone if one.concerns(player) for made in one.certify(game, player)]
         elif not one.standalone:
             found += one.certify(game)
     if game.lost:
@@ -203,7 +205,7 @@ def _players(game: Trace) -> list[PlayerTrace]:
     return [game.ftl, *game.players]
 
 
-def _replayed(game: Trace, player: PlayerTrace, loss: float) -> Certificate:
+def _replayed(game: Trace, player: PlayerTrace | PoolTrace, loss: float) -> Certificate:
     """The loss on record is the loss of the replay, in units of the temperature."""
     size = 1.0 + abs(player.loss) + float(np.max(player.rows.span_v))
     recorded, tolerance = loss / game.temperature, game.noise * size * game.T

@@ -1,0 +1,281 @@
+"""A pool of learners: for a user who does not know which of them fits the costs.
+
+Each learner of the pool, an *expert*, plays a game of its own on the same costs: from the same start, with its policies
+Q^i_t, its exact law p^i_t and its exact expected loss l^i_t = p^i_t.(c_t + T KL(Q^i_t || P)). The pool gives them
+weights w_t by these losses, and plays their *flow mixture* (mixture.py)
+
+    m_t = sum_i w_{t,i} p^i_t,    Q_t(y|x) = sum_i w_{t,i} p^i_t(x) Q^i_t(y|x) / m_t(x)    (P where m_t(x) = 0):
+
+what somebody sees who watches a crowd, of which a share w_{t,i} follows expert i.
+
+**The theorem** (docs/theory.md). With g_t = c_t + T KL(Q_t || P) and p_t the law of the pool itself,
+
+    loss  <=  sum_t w_t.l_t  +  sum_t (p_t - m_t).g_t.
+
+As long as the weights stay the same, p_t = m_t: then the pool pays at most the mean of what the experts pay, whatever
+the costs and however badly the chain mixes. Weights that change leave p_t behind m_t, and the second sum is what that
+costs. Both sums are in the state, and ``run.regret()["pool"].experts`` shows them.
+
+**The weights.** ``plain=True`` is Hedge with the rate sqrt(8 log E / t), divided by the largest difference of losses
+seen: the first sum is at most that of the best of E experts plus 1.77 r sqrt(T log E) + 2 r, r being that difference.
+The default is swifter: AdaHedge's rate, step by step, and a share of 1/1000 that is handed out evenly after each round,
+so that an expert comes back within a few rounds when its time has come. **No bound in T is proved for it.** It is the
+default since it was no worse on any game that was measured; the theorem's right side is computed in every run, whatever
+the weights.
+
+**The experts.** Unless others are given: trackers, which take a Bellman update a round and no solve (track.py). They
+track the zero cost (that is P), the mean of all costs, and discounted means in which the newest cost has the weight
+1 (the last cost), 1/2, 1/4, ..., 1/128. ``clocks=[24]`` adds a :class:`~lsmdp.learners.Clock` for costs of period 24,
+``auto=True`` one that looks for the period itself (seek.py). ``Pool([learner, ...])`` is a pool of your own: any
+learner whose policies come from value functions and who does not see costs beforehand.
+
+**Work.** A round takes the updates of the experts and three passes over P for each: its sums, its law, its part of the
+mixture. Memory: the states of the experts, and a law for each. Where P is written out a block of rounds is a few
+compiled calls; where it is not, or where a v spans too much for one scale, each round takes a call for each expert.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lsmdp._core.mixtures import Odds
+from lsmdp.arrays import Floats, Ints
+from lsmdp.errors import SpecError
+from lsmdp.inputs.forms import Form, Past
+from lsmdp.learners.base import LearnerBase
+from lsmdp.learners.complete import CompleteLearner
+from lsmdp.learners.crowd import Crowd, Hand, Mixed, joined, play_experts, rounds_at_hand, with_values
+from lsmdp.learners.fixed import Passive
+from lsmdp.learners.played import Kernels, Played
+from lsmdp.learners.protocol import LearnerLike, Several
+from lsmdp.learners.track import TrackTheDiscounted, TrackTheLeader
+from lsmdp.mixture import Mixture
+from lsmdp.model import LMDP
+from lsmdp.policy import AnyPolicy, Policy
+
+# Of the weight, what is handed out evenly after each round: with it, e^7 of weight is the most that is to be regained.
+SHARE = 1e-3
+# Where the share is negative, the weights are those of plain Hedge (mixtures.py).
+PLAIN = -1.0
+# The weights of the newest cost in the discounted means: from the last cost alone to a memory of some hundred rounds.
+NEWEST = tuple(2.0**-k for k in range(8))
+
+
+class PoolState(NamedTuple):
+    """After t rounds: the experts' states, laws, weights and losses; what the weights follow from; the theorem's sums.
+
+    ``gap`` is D and ``range`` is r in mixtures.py. ``mixed`` is the sum of w_t.l_t and ``flow`` that of m_t.g_t.
+    """
+
+    t: int
+    experts: Several
+    laws: Floats
+    weights: Floats
+    losses: Floats
+    gap: float
+    range: float
+    mixed: float
+    flow: float
+
+    def forms(self, past: Past) -> dict[str, Form]:
+        """What its arrays must be when they come back from a file (forms.py)."""
+        E = len(self.experts)
+        sums, positive = Form(), Form(low=0.0)
+        return {
+            "t": past.number,
+            "laws": Form((self.laws.shape,), low=0.0, high=2.0),
+            "weights": Form(((E,),), low=0.0, high=2.0, law=True),
+            "losses": Form(((E,),)),
+            "gap": positive,
+            "range": positive,
+            "mixed": sums,
+            "flow": sums,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Pool(LearnerBase):
+    """The flow mixture of several learners, weighted by what each would have paid.
+
+    Without ``experts``, a pool of trackers, with a clock for each of the periods in ``clocks``, and one that finds its
+    period itself if ``auto``. ``plain`` has the weights of Hedge, which have a proved rate. ``called`` is its name in
+    tables, for a game with several pools.
+    """
+
+    experts: Any = None
+    clocks: Any = ()
+    auto: bool = False
+    plain: bool = False
+    called: str = ""
+
+    def __post_init__(self) -> None:
+        periods = _as_list(self.clocks, "clocks", "periods in rounds: Pool(clocks=[24])")
+        learners = [*_trackers(), *_clocks(periods), *_seekers(self.auto)]
+        if self.experts is not None:
+            learners = _as_list(self.experts, "experts", "learners: Pool([lsmdp.FollowTheLeader(), lsmdp.Passive()])")
+            if not learners or periods or self.auto:
+                fault = "experts of its own, and clocks besides" if learners else "no experts"
+                raise SpecError(
+                    f"the pool is given {fault}. Give one list of all its learners: Pool([lsmdp.Clock(24), "
+                    "lsmdp.Passive()]); or none, Pool(), for the trackers of the library, with clocks=[24] if you like."
+                )
+        experts = tuple(_expert(learner) for learner in learners)
+        names = [expert.name for expert in experts]
+        for name in names:
+            if names.count(name) > 1:
+                raise SpecError(
+                    f'the pool has two experts called "{name}". The same twice is of no use: name each once, or give '
+                    "them names of their own."
+                )
+        object.__setattr__(self, "experts", experts)
+        object.__setattr__(self, "clocks", tuple(periods))
+        if not self.called:
+            option = ",".join(["auto"] * bool(self.auto) + [str(period) for period in periods])
+            object.__setattr__(self, "called", f"pool:{option}" if option else "pool")
+
+    @property
+    def name(self) -> str:
+        """pool, pool:24,50 with clocks, pool:auto; or what it was called."""
+        return str(self.called)
+
+    def init(self, lmdp: LMDP) -> PoolState:
+        """Where nobody says where the system starts, the experts start anywhere, by equal chances."""
+        return self.init_from(lmdp, np.full(lmdp.n, 1.0 / lmdp.n))
+
+    def init_from(self, lmdp: LMDP, start: Floats) -> PoolState:
+        """Every expert begins by the law of the first state; all have the same weight."""
+        E = len(self.experts)
+        states = Several(expert.init(lmdp, start) for expert in self.experts)
+        return PoolState(0, states, np.tile(start, (E, 1)), np.full(E, 1.0 / E), np.zeros(E), 0.0, 0.0, 0.0, 0.0)
+
+    def policy(self, lmdp: LMDP, state: PoolState) -> Mixture:
+        """The flow mixture of the experts' policies."""
+        policies = self._policies(lmdp, state)
+        hands = [Hand([policy.v], {0: policy}) for policy in policies]
+        found = Crowd(lmdp, hands, state.laws).play(np.empty((0, lmdp.n)), self._share, _odds(state))
+        return found.policy(lmdp, 0, policies)
+
+    def takes_blocks(self, lmdp: LMDP, state: PoolState) -> bool:
+        """Where rounds are quicker together."""
+        return lmdp.moves.at_once
+
+    def observe_block(self, lmdp: LMDP, state: PoolState, costs: Floats, policy: AnyPolicy | None = None) -> Played:
+        """Every expert plays and learns, is charged for it, and has its weight: some rounds at a time."""
+        first = _crowd_of(policy) or self._policies(lmdp, state)
+        size, parts, steps, coming = rounds_at_hand(lmdp, len(self.experts)), [], [], None
+        for start in range(0, len(costs), size):
+            here = costs[start : start + size]
+            state, found, some = self._observe(lmdp, state, here, first)
+            first = [hand.policy(lmdp, len(here)) for hand in found.hands]
+            coming = found.policy(lmdp, len(here), first)
+            last = start + size >= len(costs)
+            parts.append(found if last else found.without_last())
+            steps.append(some)
+        nothing, kernels = np.full(len(costs), np.nan), Kernels(*joined([(part.weights, part.kl) for part in parts]))
+        made = {} if coming is None else {len(costs): coming}
+        return Played((), nothing, nothing, np.concatenate(steps), state, policies=made, kernels=kernels)
+
+    def _observe(
+        self, lmdp: LMDP, state: PoolState, costs: Floats, first: Sequence[Policy]
+    ) -> tuple[PoolState, Mixed, Ints]:
+        """The same for rounds that fit: the state after them, what was played, and the experts' steps."""
+        hands, states, steps = play_experts(lmdp, self.experts, state.experts, costs, first)
+        crowd = Crowd(lmdp, hands, state.laws)
+        found = crowd.play(costs, self._share, _odds(state))
+        g = costs + lmdp.temperature * found.kl[: len(costs)]
+        after = PoolState(
+            state.t + len(costs),
+            states,
+            crowd.laws,
+            found.odds.weights,
+            found.odds.losses,
+            found.odds.gap,
+            found.odds.range,
+            _added(state.mixed, found.mixed),
+            _added(state.flow, (found.mass[: len(costs)] * g).sum(axis=1).tolist()),
+        )
+        return after, found, steps
+
+    @property
+    def _share(self) -> float:
+        return PLAIN if self.plain else SHARE
+
+    def _policies(self, lmdp: LMDP, state: PoolState) -> list[Policy]:
+        """What each expert is about to play."""
+        both = zip(self.experts, state.experts, strict=True)
+        return [with_values(expert, expert.policy(lmdp, known)) for expert, known in both]
+
+
+def pooled(option: str = "") -> Pool:
+    """The pool of a name on the command line: "" for trackers, "24,50" with clocks, "auto" with one that seeks."""
+    words = [word.strip() for word in option.split(",")] if option else []
+    periods, auto = [], False
+    for word in words:
+        if word == "auto":
+            auto = True
+        elif word.isdecimal() and int(word) > 0:
+            periods.append(int(word))
+        else:
+            raise SpecError(
+                f'"{word}" in "pool:{option}" is no period. A pool takes "auto", or the periods of its clocks in '
+                "rounds, whole numbers from 1 on: pool, pool:24, pool:24,168, pool:auto."
+            )
+    return Pool(clocks=tuple(periods), auto=auto)
+
+
+def _trackers() -> list[LearnerLike]:
+    return [Passive(), TrackTheLeader(), *(TrackTheDiscounted(weight) for weight in NEWEST)]
+
+
+def _clocks(periods: list[Any]) -> list[LearnerLike]:
+    if not periods:
+        return []
+    from lsmdp.learners.clock import Clock
+
+    return [Clock(period) for period in periods]
+
+
+def _seekers(auto: bool) -> list[LearnerLike]:
+    if not auto:
+        return []
+    from lsmdp.learners.seek import SeekTheClock
+
+    return [SeekTheClock()]
+
+
+def _as_list(given: Any, what: str, example: str) -> list[Any]:
+    """What was given as a list or a tuple, or a sentence."""
+    if isinstance(given, str) or not isinstance(given, Iterable) or hasattr(given, "observe"):
+        raise SpecError(f"the {what} of a pool are a list, not {given!r}. Give {example}.")
+    return list(given)
+
+
+def _expert(learner: LearnerLike) -> CompleteLearner:
+    """A learner that can be in a pool, or a sentence."""
+    expert = CompleteLearner.of(learner)
+    if expert.clairvoyant:
+        raise SpecError(
+            f'"{expert.name}" sees the cost of a round before it plays it, so a pool with it would, too. Leave it out.'
+        )
+    return expert
+
+
+def _crowd_of(policy: AnyPolicy | None) -> list[Policy] | None:
+    """The experts' policies that a mixture of this pool was made of, if it remembers them."""
+    found: list[Policy] | None = None if policy is None else policy.__dict__.get("crowd")
+    return found
+
+
+def _odds(state: PoolState) -> Odds:
+    return Odds(state.weights, state.losses, state.gap, state.range, state.t)
+
+
+def _added(total: float, more: Iterable[float]) -> float:
+    """One after the other, so that it does not matter how they are cut into blocks."""
+    for one in more:
+        total += one
+    return total

@@ -1,0 +1,200 @@
+"""A clock that finds its period: for costs that may or may not come again, by a period that nobody has told.
+
+It is a :class:`~lsmdp.learners.Clock` whose period is 1 until one is found, that is, it tracks the mean of all costs.
+Now and then it looks at the costs that it remembers, and proposes a period. ``pool:auto`` has it among its experts:
+whether a proposal is any good is for the losses to say, since a pool gives weight only to what pays.
+
+**How a period is found.** Let X_1, ..., X_h be the remembered costs less their mean, and
+
+    rho(d) = sum_t X_t.X_{t+d} / (h - d)  /  (sum_t |X_t|^2 / h),        d = 0, ..., h/2,
+
+their autocorrelation, by fast Fourier transforms. Costs that drift slowly have a large rho(1), and yet no period: what
+a period shows is that rho comes *back*. So the mark of a lag d is how far rho(d) lies above the least of rho before d;
+the mark of noise is of the order of 1/sqrt(h). The least lag whose mark is at least nine tenths of the largest is
+proposed, where that is above 6/sqrt(h); the multiples of a period have about the same mark as the period. A period that
+is in use is kept unless the new one has a mark that is a quarter larger.
+
+**When it looks.** After 16, 24, 32, 48, 64, ... rounds until its memory is full, and then each time that half of it has
+been replaced. What it does depends on the costs alone, not on how they are cut into blocks.
+
+**Memory** does not grow with the number of rounds: it remembers the last 1,024 rounds, or as many as make a million
+numbers (8 MB) on a large model, and finds periods up to half of that: 512 rounds up to 1,024 states, 52 on 10,000
+states, none on a million. When a period is proposed, a new clock learns from all rounds that are remembered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from lsmdp.arrays import Floats
+from lsmdp.errors import SpecError
+from lsmdp.inputs.forms import BEYOND_COUNTS, LARGEST_NUMBER, Form, Past
+from lsmdp.learners.base import Bounds, LearnerBase
+from lsmdp.learners.clock import Clock, ClockState
+from lsmdp.learners.played import Played
+from lsmdp.learners.protocol import Report
+from lsmdp.model import LMDP
+from lsmdp.policy import Policy
+
+# Rounds that are remembered, so that periods up to half of them are found.
+LONGEST_MEMORY = 1024
+# Numbers that are remembered at most, 8 MB: a state is copied in every round of a large model.
+MOST_NUMBERS = 2**20
+# The first look: below this many rounds any lag looks like a period.
+FIRST_LOOK = 16
+# The mark that a period must have is this many times 1/sqrt(h), which is that of noise shared by all states.
+NOISE = 6.0
+# Marks within this factor of the largest are as good: those of the multiples of a period are.
+AS_GOOD = 0.9
+# The mark of a new period must be so many times that of the one in use.
+BETTER = 1.25
+
+
+class SeekState(NamedTuple):
+    """After t rounds: the costs that are remembered, oldest first behind place t mod h, and the clock in use.
+
+    The clock has seen ``seen`` rounds; the rest is that of a ClockState.
+    """
+
+    t: int
+    ring: Floats
+    seen: int
+    forecasts: Floats
+    values: Floats
+    low: Floats
+    high: Floats
+    lo: float
+    hi: float
+    passes: int
+
+    def forms(self, past: Past) -> dict[str, Form]:
+        """What its arrays must be when they come back from a file (forms.py); a period may be any that can be found."""
+        h, n = self.ring.shape
+        periods = range(1, max(h // 2, 1) + 1)
+        tables, columns = tuple((D, n) for D in periods), tuple((D,) for D in periods)
+        costs = past.costs(h, n)
+        count = Form(dtype=np.int64, low=0, high=BEYOND_COUNTS)
+        return {
+            "t": past.number,
+            "ring": costs,
+            "seen": count,
+            "forecasts": Form(tables, low=costs.low, high=costs.high),
+            "values": Form(tables, low=0.0, high=LARGEST_NUMBER),
+            "low": Form(columns),
+            "high": Form(columns),
+            "lo": Form(),
+            "hi": Form(),
+            "passes": count,
+        }
+
+    @property
+    def period(self) -> int:
+        """That of the clock in use."""
+        return len(self.values)
+
+    @property
+    def clock(self) -> ClockState:
+        """What the clock in use knows."""
+        sizes = {len(part) for part in (self.forecasts, self.values, self.low, self.high)}
+        if len(sizes) > 1:
+            raise SpecError(f"the arrays of a clock have {' and '.join(map(str, sorted(sizes)))} slots. Begin anew.")
+        return ClockState(*self[2:])
+
+
+@dataclass(frozen=True)
+class SeekTheClock(LearnerBase):
+    """A clock that looks for its period among those of up to half of the rounds that it remembers."""
+
+    @property
+    def name(self) -> str:
+        """seek."""
+        return "seek"
+
+    def init(self, lmdp: LMDP) -> SeekState:
+        """A clock of period 1, and nothing to remember."""
+        rounds = max(1, min(LONGEST_MEMORY, MOST_NUMBERS // lmdp.n))
+        return SeekState(0, np.zeros((rounds, lmdp.n)), *Clock(1).init(lmdp))
+
+    def policy(self, lmdp: LMDP, state: SeekState) -> Policy:
+        """That of the clock in use."""
+        return Clock(state.period).policy(lmdp, state.clock)
+
+    def takes_blocks(self, lmdp: LMDP, state: SeekState) -> bool:
+        """As many rounds as there are: what is remembered is copied once for all of them."""
+        return True
+
+    def observe_block(self, lmdp: LMDP, state: SeekState, costs: Floats, policy: Policy | None = None) -> Played:
+        """The clock in use takes in the costs, and between two rounds there may be another."""
+        t, ring, clock, period = state.t, state.ring.copy(), state.clock, state.period
+        parts: list[Played] = []
+        done = 0
+        while done < len(costs):
+            last = min(len(costs), next_look(t + done + 1, len(ring)) - t)
+            here = costs[done:last]
+            parts.append(Clock(period).observe_block(lmdp, clock, here))
+            clock = parts[-1].state
+            ring[(t + np.arange(done, last)[-len(ring) :]) % len(ring)] = here[-len(ring) :]
+            done = last
+            if t + done == next_look(t + done, len(ring)):
+                known = np.roll(ring, -((t + done) % len(ring)), axis=0)[-min(t + done, len(ring)) :]
+                found = proposed(known, period)
+                if found != period:
+                    period, clock = found, _taught(lmdp, found, known)
+        values = [row for part in parts for row in part.values[:-1]]
+        values.append(Clock(period).policy(lmdp, clock).v)
+        lo, hi, steps = (np.concatenate([part[k] for part in parts]) for k in (1, 2, 3))
+        return Played(np.array(values), lo, hi, steps, SeekState(t + len(costs), ring, *clock))
+
+    def report(self, before: SeekState, after: SeekState) -> Report:
+        """The bounds of the plan that was played, for the forecasts, and the passes that the next one took."""
+        return Report(before.lo, before.hi, after.passes)
+
+    def bounds(self, lmdp: LMDP, state: SeekState) -> Bounds:
+        """Bounds on the average cost of the plan, per round, if every slot cost what is forecast."""
+        return state.lo, state.hi
+
+
+def next_look(t: int, memory: int) -> int:
+    """The first round that is not before t after which it looks for a period."""
+    half = max(memory // 2, 1)
+    if t > memory:
+        return -(-t // half) * half
+    look = FIRST_LOOK
+    while look < t:
+        look = look * 3 // 2 if look & (look - 1) == 0 else look * 4 // 3
+    return look if look <= memory else -(-max(t, FIRST_LOOK) // half) * half
+
+
+def proposed(costs: Floats, period: int) -> int:
+    """The period that these costs show, one row a round; the one in use where they show no better one."""
+    rounds = len(costs)
+    marks = marks_of(costs)
+    if marks.size < 3 or not marks.max() > NOISE / np.sqrt(rounds):
+        return period
+    best = int(np.flatnonzero(marks >= AS_GOOD * marks.max())[0])
+    in_use = marks[period] if 1 < period < marks.size else 0.0
+    return best if marks.max() > BETTER * in_use else period
+
+
+def marks_of(costs: Floats) -> Floats:
+    """For each lag d = 0, ..., h/2: how far the autocorrelation of the costs lies above its least value before d."""
+    rounds = len(costs)
+    apart = costs - costs.mean(axis=0)
+    spectrum = np.fft.rfft(apart, 2 * rounds, axis=0)
+    power = np.square(np.abs(spectrum)).sum(axis=1)
+    sums = np.fft.irfft(power)[: rounds // 2 + 1]
+    if not sums[0] > 0.0:
+        return np.zeros(sums.size)
+    rho = sums / sums[0] * (rounds / (rounds - np.arange(sums.size)))
+    least = np.minimum.accumulate(rho)
+    return np.asarray(np.append(0.0, (rho[1:] - least[:-1]).clip(min=0.0)))
+
+
+def _taught(lmdp: LMDP, period: int, costs: Floats) -> ClockState:
+    """A new clock that has seen these rounds."""
+    clock = Clock(period)
+    after: ClockState = clock.observe_block(lmdp, clock.init(lmdp), costs).state
+    return after
