@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
 import subprocess
 import sys
+import tokenize
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -235,6 +238,79 @@ def test_numba_elsewhere_is_found() -> None:
 def test_pickling_is_found(source: str) -> None:
     assert pickle_uses(source)
     assert not pickle_uses("np.load(f, allow_pickle=False)")
+
+
+class Constant(NamedTuple):
+    """A name in capitals at the top level of a module, its value as it is written, and the comment that explains it."""
+
+    name: str
+    value: ast.expr
+    comment: str
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether its comment is a sentence, or it is itself a text that users read."""
+        text = isinstance(self.value, ast.JoinedStr) or " " in str(getattr(self.value, "value", ""))
+        sentence = re.fullmatch(r"[^a-z\s].*\.", self.comment, re.DOTALL) is not None or self.comment.startswith("e^")
+        return text or (sentence and len(self.comment.split()) > 3)
+
+
+def constants(source: str) -> Iterator[Constant]:
+    """All constants of a module but for type variables. A comment stands behind one, or in the lines above it."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    comments = {token.start[0]: token for token in tokens if token.type == tokenize.COMMENT}
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        names, values = [one.elts if isinstance(one, ast.Tuple) else [one] for one in (target, node.value)]
+        above = node.lineno
+        while (comment := comments.get(above - 1)) is not None and comment.start[1] == 0:
+            above -= 1
+        found = [comments[line] for line in range(above, node.lineno)] or [
+            comments[line] for line in (node.lineno, node.end_lineno or 0) if line in comments
+        ][:1]
+        told = " ".join(one.string.removeprefix("#").strip() for one in found)
+        for k, name in enumerate(names):
+            value = values[k] if len(values) == len(names) else node.value
+            is_variable = ast.unparse(value).startswith("TypeVar(")
+            if isinstance(name, ast.Name) and re.fullmatch(r"_?[A-Z][A-Z0-9_]*", name.id) and not is_variable:
+                yield Constant(name.id, value, told)
+
+
+def test_no_constant_has_two_values() -> None:
+    """Whoever meets a name a second time may take it for what it was the first time."""
+    met: dict[str, dict[str, list[str]]] = {}
+    for path in SOURCES:
+        for one in constants(path.read_text()):
+            values = met.setdefault(one.name.lstrip("_"), {})
+            values.setdefault(ast.unparse(one.value), []).append(module_name(path))
+    assert {name: values for name, values in met.items() if len(values) > 1} == {}
+
+
+def test_every_constant_has_a_sentence() -> None:
+    """What it is, and why that number."""
+    modules = {module_name(path): constants(path.read_text()) for path in SOURCES}
+    unexplained = {module: [one.name for one in found if not one.is_explained] for module, found in modules.items()}
+    assert {module: names for module, names in unexplained.items() if names} == {}
+
+
+def test_the_reader_sees_every_kind_of_constant() -> None:
+    source = """
+A = 1  # This one has a sentence.
+# This one has a sentence, and it goes on
+# in a second line.
+_B: int = 2
+C, D = 3, 4  # both of them
+E = "a text for users"
+F = (  # This one has a sentence as well.
+    5,
+)
+T = TypeVar("T")
+lower = 6
+"""
+    found = {one.name: one.is_explained for one in constants(source)}
+    assert found == {"A": True, "_B": True, "C": False, "D": False, "E": True, "F": True}
 
 
 # How one would find out what kind of learner or matrix one has; learners/ and _core/ may, and say it to the others.

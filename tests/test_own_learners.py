@@ -431,7 +431,7 @@ def test_a_block_that_peeks_is_found() -> None:
 
 def test_the_names_of_before_are_still_understood() -> None:
     """``observe_all(lmdp, state, costs)`` returns a ``Stretch``; a warning says what to call them now."""
-    with pytest.warns(DeprecationWarning, match="Stretch is called Played now"):
+    with pytest.warns(DeprecationWarning, match="Stretch is called Played since version 0.1.0"):
         from lsmdp.learners import Stretch
 
     class Old(Three):

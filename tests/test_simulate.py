@@ -64,7 +64,7 @@ class TestSimulate:
     def test_a_seed_is_a_walk_however_it_is_cut(self, monkeypatch: pytest.MonkeyPatch) -> None:
         policy = solved().policy
         whole = lsmdp.simulate(policy, 50, walkers=7, seed=4).paths
-        monkeypatch.setattr(moving, "BLOCK_STEPS", 21)
+        monkeypatch.setattr(moving, "STEPS_AT_ONCE", 21)
         np.testing.assert_array_equal(lsmdp.simulate(policy, 50, walkers=7, seed=4).paths, whole)
         assert (lsmdp.simulate(policy, 50, walkers=7, seed=5).paths != whole).any()
 

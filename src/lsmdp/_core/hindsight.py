@@ -28,7 +28,7 @@ from lsmdp.arrays import EPS
 _LEAST_SUM = 1e-200  # Beside a sum of this size, k terms of e^-700 or less are nothing.
 _LOST_BY_A_TERM = 1e-323 / EPS  # What a term below 1e-308 has lost, in units of EPS: itself a float of full precision.
 _LARGEST_EXPONENT = 700.0  # e^-700 is a float of full precision; exponents beyond count as this one.
-_SHARE_LEFT = 0.01  # Where less than this is left of a sum of terms with both signs, two digits are gone.
+_SHARE_OF_A_SUM = 0.01  # Where less than this share is left of a sum of terms with both signs, two digits are gone.
 
 
 @entry()
@@ -129,7 +129,7 @@ def divergences_along(P: Any, temperature: float, played: Any, plan: Any, law: A
                 kl -= q * y
                 size += q * abs(y)
                 after[indices[p]] += share * q
-            if kl < _SHARE_LEFT * size:
+            if kl < _SHARE_OF_A_SUM * size:
                 kl = 0.0
                 for p in range(indptr[x], indptr[x + 1]):
                     kl += data[p] * w[indices[p]] * excess(d[indices[p]] + shift[x])

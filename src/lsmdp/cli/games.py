@@ -78,7 +78,9 @@ def _listing(title: str, names: dict[str, str]) -> str:
     return "\n".join(["\b", f"{title}:", *(f"  {name:<26}{meaning}" for name, meaning in names.items())])
 
 
+# The epilogue of each command that takes learners lists them by name.
 LEARNERS = _listing("Learners", {name: learner.meaning for name, learner in NAMES.items()})
+# The epilogue of commands about games lists all that has a name.
 BY_NAME = "\n\n".join(
     [
         KERNELS,

@@ -4,8 +4,9 @@ The costs are oblivious, so the law p_t of the state is known: p_{t+1} = p_t Q_t
 costs p_t.c_t + T p_t.KL(Q_t || P) in expectation, and mu_t.c_t + T mu_t.KL(Q_t || P) at the stationary law mu_t of Q_t.
 No Monte Carlo, and no Q is formed.
 
-What goes in is what a learner plays in a block of rounds, and their costs; what comes out is a column for each
-quantity of :class:`~lsmdp.game.records.Round`. As many rounds as possible are one call (``account`` of moves.py). A
+What goes in is what a learner plays in a block of rounds, and their costs; what comes out is a :class:`Bill` with six
+numbers for each round: state cost, control cost, ideal loss, change of the policy, ideal step, and what the sampled
+walkers paid. As many rounds as possible are one call (``account`` of moves.py). A
 round that is not among them takes three passes over P: one for what is known of the next v, one for the law of the next
 state, and one for the divergence of the two policies. What is known of a v is kept with its policy.
 
@@ -38,7 +39,7 @@ from lsmdp.mixture import Mixture
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
-OWN = ("law", "walkers", "paid")  # what the accounts remember, besides what they find stationary laws with
+OWN = ("law", "walkers", "paid")  # The accounts remember these, besides what they find stationary laws with.
 
 
 class Bill(NamedTuple):

@@ -33,8 +33,8 @@ from lsmdp.policy import AnyPolicy, Policy
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BLOCK_STEPS = 2**19  # steps of all walkers that are made at once: enough to be quick, and a few megabytes
-MOST_NUMBERS = 2**31  # places of walkers that are kept in memory: 16 GB
+STEPS_AT_ONCE = 2**19  # So many steps of all walkers are made at once: enough to be quick, and a few megabytes.
+PLACES_KEPT = 2**31  # So many places of walkers can be kept in memory: they take 16 GB.
 
 Blocks = Iterator[Ints]  # times x walkers, one after the other
 
@@ -68,7 +68,7 @@ def simulate(
     They start in a state, by a law, or by the long-run law of the policy where nothing is said.
     """
     lmdp = policy if isinstance(policy, LMDP) else policy.lmdp
-    if (as_whole(steps, "steps") + 1) * as_whole(walkers, "walkers") > MOST_NUMBERS:
+    if (as_whole(steps, "steps") + 1) * as_whole(walkers, "walkers") > PLACES_KEPT:
         raise SpecError(
             f"{walkers:,} walkers of {steps:,} steps are too many to be kept in memory. The command lsmdp simulate "
             "writes them to a file as they come; here, ask for fewer."
@@ -102,7 +102,7 @@ def wander(Q: CSR, law: Floats, steps: int, walkers: int, seed: int) -> Blocks:
     rng = np.random.default_rng(seed)
     states = _drawn(law, walkers, rng)
     yield states[np.newaxis]
-    rows, size = running_sums(Q), max(BLOCK_STEPS // walkers, 1)
+    rows, size = running_sums(Q), max(STEPS_AT_ONCE // walkers, 1)
     for done in range(0, steps, size):
         paths = walk(rows, states, rng.random((min(size, steps - done), walkers)))
         states = paths[-1]
@@ -168,7 +168,7 @@ def tables(blocks: Blocks, labels: Any) -> Iterator[pa.Table]:
     for paths in blocks:
         waiting.append(paths)
         count += paths.size
-        if count >= BLOCK_STEPS:
+        if count >= STEPS_AT_ONCE:
             whole = np.concatenate(waiting)
             yield log_table(whole, labels, first)
             first, waiting, count = first + len(whole), [], 0

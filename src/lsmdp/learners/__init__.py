@@ -55,7 +55,8 @@ else:
 
     def __getattr__(name: str) -> object:
         if name == "Stretch":
-            warnings.warn("lsmdp.learners.Stretch is called Played now; the old name will go.", DeprecationWarning, 2)
+            message = "lsmdp.learners.Stretch is called Played since version 0.1.0, and will be gone in version 0.2.0."
+            warnings.warn(message, DeprecationWarning, 2)
             name = "Played"
         if name not in _MODULE_OF:
             raise AttributeError(f"module 'lsmdp.learners' has no attribute '{name}'")

@@ -36,8 +36,9 @@ from lsmdp.learners.protocol import Report, State
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 
-FEEDBACKS = ("full", "visited")
-PATH = 1  # sets the random numbers of paths apart from those of sampled walkers, which have the same seeds and rounds
+FEEDBACKS = ("full", "visited")  # A learner may be shown the cost of every state, or that of its own state only.
+# This sets the random numbers of paths apart from those of sampled walkers, which have the same seeds and rounds.
+NUMBER_OF_PATHS = 1
 
 
 class AlongState(NamedTuple):
@@ -96,7 +97,7 @@ class Along:
 
     def _drawn(self, t: int) -> np.random.Generator:
         """The random numbers of a round; 0 is before the first."""
-        return np.random.default_rng((self.seed, t, PATH))
+        return np.random.default_rng((self.seed, t, NUMBER_OF_PATHS))
 
 
 def seeing(

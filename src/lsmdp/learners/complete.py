@@ -4,23 +4,24 @@ A learner needs three methods, ``init``, ``policy`` and ``observe`` (protocol.py
 holds where it does not, is here and nowhere else:
 
     name                what tables call it                                         the name of its class
-    observe_at          the state after a round of which one cost was seen          none: it needs to see all costs
+    observe_at          the state after a round of which one cost was seen          it has to be shown all costs
     init_from           its state before round 1, where the law of X_1 is known     what init says
     report              what is known of the policy that was played                 nothing is claimed
     observe_block       what it does in consecutive rounds, at once (played.py)     round by round
-    takes_blocks        whether it does better to be given many rounds at once      it does
-    bounds              bounds for the cost that the coming policy was chosen for   what it reports of no round
+    takes_blocks        whether it is faster if it is given many rounds at once     True
+    bounds              bounds on the least average cost, for the mean of costs     those of report(state, state),
+                        that the coming policy was chosen for                       and none where these are nan
     follows_the_leader  whether it is alg:ftl itself                                False
     tracking            how it tracks the leader by Bellman updates                 None: it does not
     clairvoyant         whether it is shown c_t before it plays round t             False
-    foresee             its policy in round t, with c_t known                       none: only who is clairvoyant has it
+    foresee             its policy in round t, given c_t                            it must not be clairvoyant
 
-A learner that has ``observe_at(lmdp, state, x, cost)`` can play where only the cost of the state is seen that one is in
-(along.py), and one that plays nowhere else needs no ``observe``.
+A learner that has ``observe_at(lmdp, state, x, cost)`` can play where only the cost of the state that one is in is seen
+(along.py). One that plays nowhere else needs no ``observe``.
 
-What sees c_t is no learner but a yardstick, so it has to say so: ``clairvoyant = True``, and it is marked in every
-table. A ``foresee`` without that word is refused, since it could have been meant or forgotten, and so is the word
-without a ``foresee``.
+Whoever is shown c_t before round t plays a different game: others are measured against it, and it is marked in every
+table. It says so with ``clairvoyant = True`` and chooses its policy in ``foresee``. One of the two without the other is
+refused, since nobody can tell which was meant.
 
 What a learner answers is looked at where it comes in, so that a mistake is a sentence about the learner, not an error
 from the depths of a game.
@@ -53,7 +54,9 @@ from lsmdp.mixture import Mixture, same_policy
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy, Policy
 
+# Every learner has these methods, with these arguments.
 NEEDED = {"init": ("lmdp",), "policy": ("lmdp", "state"), "observe": ("lmdp", "state", "c_t")}
+# A learner may have these methods, with these arguments; the table above says what holds without them.
 OPTIONAL = {
     "observe_at": ("lmdp", "state", "x", "cost"),
     "init_from": ("lmdp", "start"),
@@ -64,10 +67,12 @@ OPTIONAL = {
     "bounds": ("lmdp", "state"),
     "foresee": ("lmdp", "state", "c_t"),
 }
-BLOCKS = ("observe_block", "observe_all")  # the latter is the name that it had once
+# Each of these methods plays blocks of rounds; the second is the name that the first had once.
+BLOCKS = ("observe_block", "observe_all")
 # How far the chances of a state may be from 1 in all, as those of a policy may (checks.py).
 ROUNDING_OF_A_ROW = 1e-12
-ROUND = {"policy", "observe", "report", *BLOCKS}  # what a round is made of
+# A round is made of these methods: a class that has one of its own plays in its own way.
+ROUND = {"policy", "observe", "report", *BLOCKS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,7 +377,7 @@ def _plays_blocks(learner: Any, name: str) -> str | None:
     if method == "observe_all":
         warnings.warn(
             f'the learner "{name}" has an observe_all(lmdp, state, costs). It is called observe_block(lmdp, state, '
-            "costs, policy) now; the old name will go.",
+            "costs, policy) since version 0.1.0; the old name will be gone in version 0.2.0.",
             DeprecationWarning,
             stacklevel=4,
         )

@@ -40,6 +40,7 @@ def period_and_eta(option: str) -> tuple[float, ...]:
     return (int(period), float(eta)) if colon else (int(period),)
 
 
+# These are the learners by the names that users give.
 NAMES = {
     "ftl": Named("ftl", "FollowTheLeader", float, "follow the leader; ftl:KAPPA counts KAPPA zero-cost rounds first"),
     "track": Named("track", "TrackTheLeader", int, "one averaged Bellman update a round, no solve; track:STEPS"),

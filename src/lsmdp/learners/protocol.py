@@ -30,6 +30,7 @@ from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 
 State = Any  # arrays and numbers, in a type of each learner's own
+# Nothing is known of the rounds that were played: not how many there were, nor where their costs lie.
 NOTHING_KNOWN = Past()
 
 
@@ -128,7 +129,7 @@ def within(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
 
 
-WHOLE = "state"  # the name of a state that has no parts
+WHOLE = "state"  # A state that has no parts is saved under this name.
 
 
 def _parts(state: State) -> dict[str, Any]:

@@ -41,10 +41,9 @@ from lsmdp.policy import Policy
 
 # Rounds that are remembered, so that periods up to half of them are found.
 LONGEST_MEMORY = 1024
-# Numbers that are remembered at most, 8 MB: a state is copied in every round of a large model.
-MOST_NUMBERS = 2**20
-# The first look: below this many rounds any lag looks like a period.
-FIRST_LOOK = 16
+# At most this many numbers are remembered, 8 MB: a state is copied in every round of a large model.
+NUMBERS_REMEMBERED = 2**20
+ROUNDS_BEFORE_A_LOOK = 16  # Below this many rounds any lag looks like a period, so that the first look is after them.
 # The mark that a period must have is this many times 1/sqrt(h), which is that of noise shared by all states.
 NOISE = 6.0
 # Marks within this factor of the largest are as good: those of the multiples of a period are.
@@ -115,7 +114,7 @@ class SeekTheClock(LearnerBase):
 
     def init(self, lmdp: LMDP) -> SeekState:
         """A clock of period 1, and nothing to remember."""
-        rounds = max(1, min(LONGEST_MEMORY, MOST_NUMBERS // lmdp.n))
+        rounds = max(1, min(LONGEST_MEMORY, NUMBERS_REMEMBERED // lmdp.n))
         return SeekState(0, np.zeros((rounds, lmdp.n)), *Clock(1).init(lmdp))
 
     def policy(self, lmdp: LMDP, state: SeekState) -> Policy:
@@ -162,10 +161,10 @@ def next_look(t: int, memory: int) -> int:
     half = max(memory // 2, 1)
     if t > memory:
         return -(-t // half) * half
-    look = FIRST_LOOK
+    look = ROUNDS_BEFORE_A_LOOK
     while look < t:
         look = look * 3 // 2 if look & (look - 1) == 0 else look * 4 // 3
-    return look if look <= memory else -(-max(t, FIRST_LOOK) // half) * half
+    return look if look <= memory else -(-max(t, ROUNDS_BEFORE_A_LOOK) // half) * half
 
 
 def proposed(costs: Floats, period: int) -> int:

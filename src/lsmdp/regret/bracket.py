@@ -55,12 +55,15 @@ from lsmdp.regret.hindsight import HELD_NUMBERS, Sums, cost_of_plan, values_of
 from lsmdp.regret.search import Search
 from lsmdp.solvers import solve
 
-WORK = 3e10  # operations of about a nanosecond that the search may spend
-FEW_EVALUATIONS, MANY_EVALUATIONS = 20, 1000  # of the loss in the search from one start
-FOREMOST = ("cold time average", "leader", "time average")  # where a search has most often been worth it
-COLD = 0.25
-RANDOM_STARTS = 6
-PASSIVE_SHARE = 0.05  # of P in a random start, so that its gradient sees every move
+WORK_OF_A_BRACKET = 3e10  # The search may spend this many operations of about a nanosecond each, half a minute.
+# The search from one start takes at least and at most this many evaluations of the loss.
+FEW_EVALUATIONS, MANY_EVALUATIONS = 20, 1000
+# From these starts a search has most often been worth it, so they go first.
+FOREMOST = ("cold time average", "leader", "time average")
+# The cold time average is taken at this share of the temperature: its policies are nearly deterministic.
+COLD_TEMPERATURE = 0.25
+RANDOM_STARTS = 6  # The search starts from this many random policies besides; each of them costs a search.
+PASSIVE_SHARE = 0.05  # A random start has this share of P in it, so that its gradient sees every move.
 
 
 @runtime_checkable
@@ -106,7 +109,7 @@ def bracket(
     candidates: Mapping[str, Any] | None = None,
     *,
     seed: int = 0,
-    work: float = WORK,
+    work: float = WORK_OF_A_BRACKET,
 ) -> Bracket:
     """Bounds on min_Q L_T(Q) over all stationary policies that start from the law p_1.
 
@@ -148,8 +151,8 @@ def _by_planning(lmdp: LMDP, held: Floats, p1: Floats) -> tuple[float, dict[str,
     values, sums = values_of(lmdp, held, end, lmdp.temperature)
     low = _rounded_down(p1, values[0], [sums])
     warm = _time_average(lmdp, values, p1, lmdp.temperature)
-    values, _ = values_of(lmdp, held, end, COLD * lmdp.temperature)
-    cold = _time_average(lmdp, values, p1, COLD * lmdp.temperature)
+    values, _ = values_of(lmdp, held, end, COLD_TEMPERATURE * lmdp.temperature)
+    cold = _time_average(lmdp, values, p1, COLD_TEMPERATURE * lmdp.temperature)
     frozen = _hardened(lmdp, cold)
     return low, {"time average": warm, "cold time average": cold, "frozen time average": frozen}
 

@@ -38,8 +38,8 @@ from lsmdp.labels import in_rounds
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 
-BLOCK_ROUNDS = 256
-BLOCK_NUMBERS = 2**20  # costs held at a time (8 MB), but always a whole round
+BLOCK_ROUNDS = 256  # At most this many rounds are stacked at a time, so that sums within a block stay short.
+BLOCK_NUMBERS = 2**20  # At most this many costs are held at a time (8 MB), but always a whole round.
 
 
 class Costs(Protocol):

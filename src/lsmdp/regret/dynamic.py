@@ -54,7 +54,7 @@ from lsmdp.policy import Policy
 from lsmdp.regret.hindsight import Hindsight
 
 # Exponents beyond this one are 0 in floats: no entry of a policy has a larger relative error than so many eps.
-LARGEST_EXPONENT = 745.0
+EXPONENT_OF_ZERO = 745.0
 # What a round that is played by itself takes for calls from Python, in operations of about a nanosecond.
 CALLS_OF_A_ROUND = 50_000.0
 
@@ -208,7 +208,7 @@ class _Follower:
 
     def _one(self, t: int, policy: Any, ahead: Floats) -> None:
         """The same for one round, with any policy."""
-        kl, spread = policy.divergence(ahead), self.lmdp.temperature * LARGEST_EXPONENT
+        kl, spread = policy.divergence(ahead), self.lmdp.temperature * EXPONENT_OF_ZERO
         shares = self.law * kl
         self.by_state += shares
         span = float(np.ptp(policy.v)) if isinstance(policy, Policy) else spread
@@ -221,10 +221,10 @@ class _Follower:
         tau, (kl, largest, own, ahead), n = self.lmdp.temperature, self.found.T, self.lmdp.n
         P, T = self.lmdp.P, self.plan.T
         per_row, per_column = int(np.diff(P.indptr).max()), int(np.bincount(P.indices).max())
-        exponents = np.minimum(own / tau, LARGEST_EXPONENT) + np.minimum(ahead / tau, LARGEST_EXPONENT)
+        exponents = np.minimum(own / tau, EXPONENT_OF_ZERO) + np.minimum(ahead / tau, EXPONENT_OF_ZERO)
         kappa = 2.0 * exponents + (3.0 * per_row + per_column + 16.0)
         later = tau * np.cumsum(largest[::-1])[::-1]  # at least what is left after each round, from any state
         sums = kappa @ ahead + n * self.plan.sizes + 2.0 * ((kappa + n) @ later) + tau * kappa.sum()
-        sums += (n + float(kappa.max()) + T) * (size + float(np.minimum(own, tau * LARGEST_EXPONENT).sum()))
+        sums += (n + float(kappa.max()) + T) * (size + float(np.minimum(own, tau * EXPONENT_OF_ZERO).sum()))
         by_round, by_state = read_only(tau * kl), read_only(tau * self.by_state)
         return Attribution(by_round, by_state, self.plan.rounding + EPS * float(sums))

@@ -62,7 +62,7 @@ from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 from lsmdp.regret.comparators import Costs
 
-SHOWN = (1.0, 10.0, 100.0)  # mixing sums for which the bound is printed
+MIXING_SUMS_SHOWN = (1.0, 10.0, 100.0)  # The bound is printed for these mixing sums: quick, usual and slow policies.
 
 
 class CostRange(NamedTuple):
@@ -130,7 +130,7 @@ class Guarantee:
         return self.excess + self.start + m * self.phase_span
 
     def __str__(self) -> str:
-        bounds = ", ".join(f"{self.against(m):.6g} (m = {m:g})" for m in SHOWN)
+        bounds = ", ".join(f"{self.against(m):.6g} (m = {m:g})" for m in MIXING_SUMS_SHOWN)
         return f"regret against all stationary policies with mixing sum up to m: at most {bounds}"
 
 

@@ -27,15 +27,19 @@ from lsmdp._core.sparse import rows
 from lsmdp.arrays import Floats, read_only
 from lsmdp.model import LMDP
 
-MEMORY = 10
-LONGEST = 10.0  # largest change of a logit in one step
+PAIRS_OF_A_SEARCH = 10  # So many pairs of steps and changes of the gradient are kept, as is usual for L-BFGS.
+LONGEST_CHANGE = 10.0  # A step changes a logit by at most this much, a factor of 22,000 in a chance.
+# A step is shortened at most this often, each time at least to its half; below 2^-30 of it the loss is flat to
+# rounding.
 SHORTENINGS = 30
-ARMIJO = 1e-4
-CURVED = 1e-10  # cosine of the angle between s and y below which a pair says nothing
-FLOOR = 1e-3  # of the curvature, for a move that would be used in this share of the rounds
-LEAST_CHANCE = 1e-12  # of a move at a start: the gradient is proportional to it
-SMALLEST_GRADIENT = 1e-9  # of the loss per round, at which a search ends
-STALLED = 1e-13  # relative decrease of the loss at which it ends
+ARMIJO = 1e-4  # A step must lower the loss by this share of what its slope promises, the usual share.
+# A pair whose s and y have a smaller cosine between them than this says nothing about the curvature.
+LEAST_COSINE = 1e-10
+LEAST_USE = 1e-3  # The guess of the curvature is at least that of a move which is used in this share of the rounds.
+LEAST_CHANCE = 1e-12  # A move has at least this chance at a start, since the gradient is proportional to it.
+SMALLEST_GRADIENT = 1e-9  # A search ends where the gradient of the loss per round is no larger than this.
+# A search ends where a step lowers the loss by no more than this share of it, which is rounding.
+LEAST_DECREASE = 1e-13
 
 
 class Point(NamedTuple):
@@ -80,7 +84,7 @@ class Search:
         slopes = tau * visits * surprise
         slopes_back(kernel, control, self.costs, self.laws, slopes)
         gradient = Q * (slopes - np.add.reduceat(Q * slopes, self.first)[self.state])
-        return Point(logits, loss / T, gradient / T, tau * (visits * Q / T + FLOOR))
+        return Point(logits, loss / T, gradient / T, tau * (visits * Q / T + LEAST_USE))
 
     def log_policy(self, logits: Floats) -> Floats:
         """log Q(y|x): the logits, less the logarithm of the sum of their exponentials in the row."""
@@ -92,16 +96,16 @@ class Search:
         if evaluations < 1:
             return entries
         here, left = self.at(np.log(np.maximum(entries, LEAST_CHANCE))), evaluations - 1
-        pairs: Pairs = deque(maxlen=MEMORY)
+        pairs: Pairs = deque(maxlen=PAIRS_OF_A_SEARCH)
         while left > 0 and np.abs(here.gradient).max() > SMALLEST_GRADIENT:
             there, spent = self._lower(here, _direction(here, pairs), min(left, SHORTENINGS))
             left -= spent
             if there is None:
                 break
             s, y = there.logits - here.logits, there.gradient - here.gradient
-            if _dot(s, y) > CURVED * np.sqrt(_dot(s, s) * _dot(y, y)):
+            if _dot(s, y) > LEAST_COSINE * np.sqrt(_dot(s, s) * _dot(y, y)):
                 pairs.append((s, y))
-            stalled = here.value - there.value <= STALLED * max(abs(here.value), 1.0)
+            stalled = here.value - there.value <= LEAST_DECREASE * max(abs(here.value), 1.0)
             here = there
             if stalled:
                 break
@@ -110,7 +114,7 @@ class Search:
     def _lower(self, here: Point, direction: Floats, most: int) -> tuple[Point | None, int]:
         """A point along the direction where the loss is lower, if one is found, and the evaluations that it took."""
         slope = _dot(here.gradient, direction)
-        step = min(1.0, LONGEST / float(np.abs(direction).max()))
+        step = min(1.0, LONGEST_CHANGE / float(np.abs(direction).max()))
         for spent in range(1, most + 1):
             there = self.at(here.logits + step * direction)
             rise = there.value - here.value

@@ -37,7 +37,7 @@ from lsmdp.regret.bracket import Bracket
 from lsmdp.regret.bracket import bracket as bracket_of
 from lsmdp.regret.comparators import Costs, fixed_cost
 from lsmdp.regret.dynamic import Dynamic, replay, work_of_plan, work_of_replay
-from lsmdp.regret.guarantee import SHOWN, guarantee
+from lsmdp.regret.guarantee import MIXING_SUMS_SHOWN, guarantee
 from lsmdp.regret.hindsight import Hindsight
 from lsmdp.regret.pooled import Experts, experts_of
 from lsmdp.solvers import Solution, solve
@@ -45,15 +45,19 @@ from lsmdp.solvers import Solution, solve
 if TYPE_CHECKING:
     from lsmdp.game import Run, Tally
 
-LEADER_GAP = 1e-10
-MARK_STATES = 5_000  # beyond this, solving for a leader at every mark takes longer than the game
-MARK_WORK = 2e10  # multiply-adds that the regret along the way may cost
-# Operations of about a nanosecond that the plan in hindsight may take unasked: half a minute, as much as the marks.
-PLAN_WORK = 3e10
-# The same for playing all learners again to attribute their regret to rounds and states: about a second.
-REPLAY_WORK = 1e9
-ABOUT_DYNAMIC = "The dynamic regret was "  # how notes about it begin
-FAR_BELOW = 0.01  # per round: a stationary policy this much cheaper than the leader is worth a warning
+LEADER_GAP = 1e-10  # The leader of all costs is solved to this gap, so that a regret is known to about T times as much.
+# Beyond this many states, to solve for a leader at every mark takes longer than the game.
+STATES_WITH_REGRETS_ALONG = 5_000
+WORK_OF_REGRETS_ALONG = 2e10  # The regret along the way may cost this many multiply-adds, some ten seconds.
+# The plan in hindsight may take this many operations of about a nanosecond unasked: half a minute, as much as the
+# marks.
+WORK_OF_A_PLAN = 3e10
+# To play all learners again, for the share of each round and state in their regret, may take this many operations:
+# about a second.
+WORK_OF_A_REPLAY = 1e9
+ABOUT_DYNAMIC = "The dynamic regret was "  # Notes about the dynamic regret begin with these words.
+# A stationary policy that is cheaper than the leader by this much per round is worth a warning.
+WARNING_PER_ROUND = 0.01
 
 
 @dataclass(frozen=True)
@@ -189,7 +193,7 @@ def regret(run: Run, *, bracket: bool = False, dynamic: bool | None = None) -> R
         leader_cost = fixed_cost(lmdp, leader.policy, run.costs, game.start).loss
         along = _leaders_along(run)
         bounds = bracket_of(lmdp, run.costs, game.start, {"leader": leader.policy}) if bracket else None
-    if bounds is not None and leader_cost is not None and leader_cost - bounds.high > FAR_BELOW * T:
+    if bounds is not None and leader_cost is not None and leader_cost - bounds.high > WARNING_PER_ROUND * T:
         notes.append(
             f"WARNING: a stationary policy pays {(leader_cost - bounds.high) / T:.3g} a round less than the leader: "
             "the costs are in phase with something, and no learner of this kind has small regret against it."
@@ -208,7 +212,7 @@ def _plan(run: Run, wanted: bool | None, notes: list[str]) -> Hindsight | None:
     if wanted is False:
         return None
     work = work_of_plan(run.lmdp, run.rounds)
-    if wanted is None and work > PLAN_WORK:
+    if wanted is None and work > WORK_OF_A_PLAN:
         notes.append(
             f"{ABOUT_DYNAMIC}left out: a plan in hindsight for {run.rounds:,} rounds of {run.lmdp.nnz:,} moves "
             f"would take about {work / 1e9:,.0f} s. regret(dynamic=True), or --dynamic, insists."
@@ -226,7 +230,7 @@ def _plan(run: Run, wanted: bool | None, notes: list[str]) -> Hindsight | None:
 def _is_replayed(run: Run, wanted: bool | None) -> bool:
     """Whether the rounds are played again to attribute the dynamic regret: if asked for, or if it takes a moment."""
     work = sum(work_of_replay(run.lmdp, run.rounds, tally.steps) for tally in run.game.tallies)
-    return bool(wanted) or work <= REPLAY_WORK
+    return bool(wanted) or work <= WORK_OF_A_REPLAY
 
 
 def _dynamic(run: Run, plan: Hindsight | None, wanted: bool | None, notes: list[str]) -> list[Dynamic | None]:
@@ -279,7 +283,7 @@ def _learner_regret(
         transient=None if ideal is None else tally.loss - ideal,
         comparator=None if leader_cost is None else total - leader_cost,
         best_stationary=None if bounds is None else (tally.loss - bounds.high, tally.loss - bounds.low),
-        guarantee={m: bound.against(m) for m in SHOWN},
+        guarantee={m: bound.against(m) for m in MIXING_SUMS_SHOWN},
         along=[(t, tallies[k].loss, tallies[k].loss - along[t]) for t, _, tallies in game.marks if t in along],
         sampled=_interval(player.accounts.paid),
         clairvoyant=player.learner.clairvoyant,
@@ -291,7 +295,7 @@ def _leaders_along(run: Run) -> dict[int, float]:
     """L_t(Q_{t+1}) for the marked rounds t, each against the leader of its own first t rounds."""
     marks = run.game.marks
     work = sum(t for t, _, _ in marks) * run.lmdp.nnz
-    if work > MARK_WORK or run.lmdp.n > MARK_STATES:
+    if work > WORK_OF_REGRETS_ALONG or run.lmdp.n > STATES_WITH_REGRETS_ALONG:
         return {}
     found, start = {}, None
     for t, c_bar, _ in marks:

@@ -24,9 +24,10 @@ from lsmdp.report.pages.words import counted, figure, listed, percent
 from lsmdp.runs import Folder
 from lsmdp.runs.dynamic import Attributed, read_dynamic
 
-BINS = 60  # of the curve that shows what a round cost
-NAMED_PLACES = 3  # places that the text names
-LEAST_SHARE = 0.001  # of the whole: a place with less is not named
+# The curve that shows what a round cost has at most this many bins, about as many as are told apart.
+BINS_OF_A_CURVE = 60
+NAMED_PLACES = 3  # The text names this many places, as many as one remembers.
+SHARE_OF_A_NAMED_PLACE = 0.001  # A place with less than this share of the whole is not named.
 
 
 def attribution(folder: Folder, run: Run, which: str, watch: Callable[[int], None]) -> Attributed | None:
@@ -91,7 +92,9 @@ def _when_and_where(name: str, told: Attributed, best: str, place: Callable[[int
     if not total > 0.0:
         return ""
     half = int(np.searchsorted(sums, total / 2)) + 1
-    top = [int(x) for x in np.argsort(-states, kind="stable")[:NAMED_PLACES] if states[x] >= LEAST_SHARE * total]
+    top = [
+        int(x) for x in np.argsort(-states, kind="stable")[:NAMED_PLACES] if states[x] >= SHARE_OF_A_NAMED_PLACE * total
+    ]
     said = f"{name} had paid half of its own by round {half:,} of {sums.size:,}."
     if not top or states.size <= len(top):
         return said
@@ -102,7 +105,7 @@ def _when_and_where(name: str, told: Attributed, best: str, place: Callable[[int
 def _curve(one: Mapping[str, Any], by_round: Floats, keep: Any) -> dict[str, Any]:
     """Added up, and what a round cost on average over equal stretches."""
     sums, T = np.cumsum(by_round), by_round.size
-    edges = np.unique(np.linspace(0, T, min(BINS, T) + 1).astype(np.int64))
+    edges = np.unique(np.linspace(0, T, min(BINS_OF_A_CURVE, T) + 1).astype(np.int64))
     return {
         "name": one["name"],
         "title": one["title"],

@@ -29,6 +29,7 @@ from lsmdp.runs.folder import Folder, damaged
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# The dynamic regret is in these two files of a run's folder, round by round and state by state.
 BY_ROUND, BY_STATE = "dynamic.parquet", "dynamic_states.parquet"
 
 

@@ -29,7 +29,8 @@ from lsmdp.theory.trace import Trace
 
 NO_EXPERTS = "it plays kernels, but is no pool of experts"
 SWIFT = "its weights are not those of plain Hedge, and no rate is proved for them"
-HEDGE = math.sqrt(2.0) + 1.0 / math.sqrt(8.0)  # of r sqrt(T log E)
+# This is the factor of r sqrt(T log E) in the regret of Hedge with a rate that falls with the rounds.
+FACTOR_OF_HEDGE = math.sqrt(2.0) + 1.0 / math.sqrt(8.0)
 
 
 @statement("new:pool", "", "new", "loss <= sum w_t.l_t + sum (p_t - m_t).g_t for every pool", of_pools=True)
@@ -88,7 +89,7 @@ def hedge(game: Trace, player: PoolTrace, *, reading: Reading) -> Certificate:
         return left_out("new:pool/3", reading, SWIFT if player.experts else NO_EXPERTS, about=player.name)
     rows, t = player.rows, game.rounds
     left = np.cumsum(rows.mixed) - rows.least
-    right = rows.range * (HEDGE * np.sqrt(t * math.log(player.experts)) + 2.0)
+    right = rows.range * (FACTOR_OF_HEDGE * np.sqrt(t * math.log(player.experts)) + 2.0)
     return at_most(
         "new:pool/3",
         reading,
