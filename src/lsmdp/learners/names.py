@@ -51,7 +51,7 @@ NAMES = {
         "clock", "Clock", period_and_eta, "a mean for each slot of a day, 24 rounds long; clock:PERIOD[:ETA]"
     ),
     "visited": Named(
-        "visited", "Visited", float, "leader of the costs seen where it was, with --feedback visited; visited:ETA"
+        "visited", "Visited", float, "--feedback visited: means of what it saw, for noisy costs; visited:ETA"
     ),
     "passive": Named("fixed", "Passive", None, "the passive dynamics, no control"),
     "btl": Named("clairvoyant", "BeTheLeader", float, "sees the cost of the round it plays: a yardstick, no learner"),
