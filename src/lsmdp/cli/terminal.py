@@ -45,6 +45,10 @@ def solution_table(solution: Solution) -> Table:
     return table
 
 
+# What the figures of a game are in which only the cost of the state is seen that one is in.
+ONE_PATH = "Only visited costs were seen, on one sampled path; losses are exact for the policies of that path (--seed)."
+
+
 def run_report(spec: Spec, summary: Mapping[str, Any]) -> Group:
     """A run: what each learner paid, and its regrets, each under the name of its comparator."""
     played = _rounds(summary["rounds"]) if summary["finished"] else _some(summary["rounds"], spec.rounds)
@@ -67,7 +71,7 @@ def run_report(spec: Spec, summary: Mapping[str, Any]) -> Group:
     if all(bounds.values()):
         parts.append(Text("regret against all policies with mixing sum up to m, at most", "bold"))
         parts.append(_figures({name: {f"m = {m}": bound for m, bound in row.items()} for name, row in bounds.items()}))
-    notes = [YARDSTICK] if any(sees.values()) else []
+    notes = [YARDSTICK] * any(sees.values()) + [ONE_PATH] * (spec.feedback == "visited")
     return Group(*parts, *map(Text, [*notes, *summary.get("notes", ())]))
 
 

@@ -52,7 +52,7 @@ NAMES = {
         "clock", "Clock", period_and_eta, "a mean for each slot of a day, 24 rounds long; clock:PERIOD[:ETA]"
     ),
     "visited": Named(
-        "visited", "Visited", float, "leader of the costs seen where it was, with --feedback visited; visited:ETA"
+        "visited", "Visited", float, "--feedback visited: means of what it saw, for noisy costs; visited:ETA"
     ),
     "discounted-track": Named(
         "track", "TrackTheDiscounted", float, "one update a round for a discounted mean; discounted-track:WEIGHT"
