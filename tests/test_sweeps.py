@@ -202,6 +202,9 @@ class TestRows:
         assert [row.t for row in of_ftl] == [1, 2, 5, 10, 20, 50, 60]
         assert [(row.t, row.loss, row.regret) for row in of_ftl[:-1]] == found["ftl"].along
         assert (of_ftl[-1].regret, of_ftl[-1].idealised_regret) == (found["ftl"].leader, found["ftl"].idealised)
+        assert of_ftl[-1].dynamic_regret == pytest.approx(found["ftl"].dynamic, rel=1e-12)
+        shorter = game.play(lmdp, job.spec.players(), list(run.costs)[:20], start=job.spec.start).regret()["ftl"]
+        assert of_ftl[4].dynamic_regret == pytest.approx(shorter.dynamic, rel=1e-12)
         t, c_bar, tallies = run.game.marks[4]
         row = of_ftl[4]
         low, high = (t * bound for bound in solve(lmdp, c_bar).bounds)

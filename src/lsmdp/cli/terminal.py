@@ -97,7 +97,7 @@ def _paid_and_regret(learners: Mapping[str, Any], rounds: int, titles: Mapping[s
         titles[name]: {
             "regret vs leader": one["regret"]["leader"],
             "idealised regret": one["idealised_regret"],
-            "dynamic regret": one["regret"].get("dynamic"),
+            "dynamic": one["regret"].get("dynamic"),
             "vs best stationary: at least": one["regret"]["best_stationary_low"],
             "vs best stationary: at most": one["regret"]["best_stationary_high"],
         }

@@ -10,7 +10,8 @@ works out the name by itself before it plays: one that has another version or an
 play another game, and says so instead.
 
 **Result.** A row per learner and marked round t (1, 2, 5, 10, ..., and the last): the sums over rounds 1..t, the regret
-against the leader of these t rounds, and the idealised regret, sum_s f(pi_s; c_s) - t lambda_{t+1}.
+against the leader of these t rounds, the idealised regret, sum_s f(pi_s; c_s) - t lambda_{t+1}, and the dynamic regret
+against the plan in hindsight for these t rounds (one backward pass for each t, and nobody is played again).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from lsmdp.game import (
     play,
 )
 from lsmdp.model import LMDP
-from lsmdp.regret import Regret
+from lsmdp.regret import Hindsight, Regret
 from lsmdp.regret.summary import LEADER_GAP
 from lsmdp.runs import Spec
 from lsmdp.runs.manifest import manifest
@@ -52,6 +53,7 @@ class Row(NamedTuple):
     regret: float | None
     ideal_loss: float | None
     idealised_regret: float | None
+    dynamic_regret: float | None
     leader_average: float | None
     max_gap: float | None
     solves: int
@@ -118,8 +120,8 @@ def are_rows_of(job: Job, found: Sequence[Row]) -> bool:
 
 def rows(run: Run) -> Iterator[Row]:
     """The rows of a run, learner by learner."""
-    found = run.regret()
-    average = _averages(run, found)
+    found = run.regret(dynamic=False)
+    average, plans = _averages(run, found), _plans(run, found)
     marks = [(t, tallies) for t, _, tallies in run.game.marks if t < run.rounds]
     marks.append((run.rounds, run.game.tallies))
     for k, one in enumerate(found.learners):
@@ -127,7 +129,7 @@ def rows(run: Run) -> Iterator[Row]:
         if one.leader is not None:
             regret[run.rounds] = one.leader
         for t, tallies in marks:
-            yield _row(one.name, t, tallies[k], regret.get(t), average.get(t))
+            yield _row(one.name, t, tallies[k], regret.get(t), average.get(t), plans.get(t))
 
 
 def _averages(run: Run, found: Regret) -> dict[int, float]:
@@ -141,7 +143,13 @@ def _averages(run: Run, found: Regret) -> dict[int, float]:
     return average | {run.rounds: found.leader.average_cost}
 
 
-def _row(learner: str, t: int, tally: Tally, regret: float | None, average: float | None) -> Row:
+def _plans(run: Run, found: Regret) -> dict[int, float]:
+    """What the plan in hindsight for the first t rounds pays, where the regret of that round is known."""
+    known = {t for t, _, _ in found.learners[0].along} | ({run.rounds} if found.leader_cost is not None else set())
+    return {t: Hindsight.of(run.lmdp, run.costs, run.game.start, t, keep=False).cost for t in sorted(known)}
+
+
+def _row(learner: str, t: int, tally: Tally, regret: float | None, average: float | None, plan: float | None) -> Row:
     ideal = _known(tally.ideal_loss)
     return Row(
         learner=learner,
@@ -152,6 +160,7 @@ def _row(learner: str, t: int, tally: Tally, regret: float | None, average: floa
         regret=regret,
         ideal_loss=ideal,
         idealised_regret=None if ideal is None or average is None else ideal - t * average,
+        dynamic_regret=None if plan is None else tally.loss - plan,
         leader_average=average,
         max_gap=_known(tally.max_gap),
         solves=tally.solves,

@@ -3,7 +3,8 @@
 runs, failed            how many runs there are, and those that could not be played, each with the reason
 levels                  the quantiles that bands are made of: low, median, high
 games                   one for each model, cost family and horizon, with its learners:
-  learners: {name: {clairvoyant, t, regret, idealised_regret, loss: {low, median, high}, seconds, growth}}
+  learners: {name: {clairvoyant, t, seconds, growth}} and regret, idealised_regret, dynamic_regret, loss as
+                        {low, median, high}
   best                  who has the least median regret at the end, of those who are not clairvoyant
   tied                  best, and all whose median is the same within the certificates of the leaders
   less_than_best        in how many seeds each learner has less
@@ -25,7 +26,7 @@ from lsmdp.sweeps.jobs import Job, Row
 from lsmdp.sweeps.spec import Sweep
 
 LEVELS = {"low": 0.1, "median": 0.5, "high": 0.9}  # The bands of a summary are these quantiles over the seeds.
-BANDED = ("regret", "idealised_regret", "loss")  # These figures have bands.
+BANDED = ("regret", "idealised_regret", "dynamic_regret", "loss")  # These figures have bands.
 
 
 def summarise(
