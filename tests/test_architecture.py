@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tokenize
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
@@ -78,10 +79,16 @@ def runtime_nodes(tree: ast.AST) -> Iterator[ast.AST]:
             yield from runtime_nodes(child)
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
+@cache
 def imported_names(source: str, package: str) -> set[str]:
     """Full dotted names that a file imports at run time; ``package`` is where its relative imports start."""
     names: set[str] = set()
-    for node in runtime_nodes(ast.parse(source)):
+    for node in runtime_nodes(parsed(source)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -137,7 +144,7 @@ def unit(module: str) -> str:
 def pickle_uses(source: str) -> list[str]:
     """Imports of modules that unpickle, and arguments that allow it."""
     uses = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             roots = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
             uses += [root for root in roots if root.split(".")[0] in UNPICKLERS]

@@ -220,9 +220,9 @@ class TestOutputPlaces:
         assert "cannot be written: Permission denied" in self.refused(run, tmp_path / "s.npz", monkeypatch)
 
 
-@pytest.mark.parametrize("case", ["row sum 0.97", "truncated", "unknown name"])
-def test_in_a_real_process(tmp_path: Path, case: str) -> None:
-    write, kind, parts = BAD_KERNELS[case]
+def test_in_a_real_process(tmp_path: Path) -> None:
+    """One of those above: what is said does not depend on the process, but how it is said and how it exits might."""
+    write, kind, parts = BAD_KERNELS["truncated"]
     kernel = write(tmp_path)
     before = sorted(tmp_path.iterdir())
     script = "from lsmdp.cli import main; main()"

@@ -143,11 +143,11 @@ def test_a_span_of_154_decades_is_real() -> None:
     assert solve(lmdp, c).value_span / lmdp.temperature > 745  # beyond the range of floats altogether
 
 
-def test_a_million_states_in_four_times_the_memory_of_P() -> None:
-    """7 million entries. The extra memory of the solve, measured by the allocator's own peak."""
+def test_many_states_in_four_times_the_memory_of_P() -> None:
+    """1.4 million entries. The extra memory of the solve, measured by the allocator's own peak."""
     import tracemalloc
 
-    lmdp = random_graph(1_000_000, 7)
+    lmdp = random_graph(200_000, 7)
     c = uniform(lmdp.n)
     assert lmdp.is_irreducible
     size = lmdp.P.data.nbytes + lmdp.P.indices.nbytes + lmdp.P.indptr.nbytes

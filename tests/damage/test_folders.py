@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -51,23 +52,38 @@ def look(run: Run, folder: Path, *commands: tuple[str, ...]) -> list[Result]:
 WORK = (("certify", "--quiet", "--no-search"), ("report", "--quiet"), ("figures", "--format", "png"))
 
 
+def is_read(folder: Path, name: str) -> bool:
+    """Whether the folder takes this record; it refuses it with a sentence, or the test fails."""
+    said = ""
+    try:
+        {"manifest.json": runs.Folder(folder).manifest, "summary.json": runs.Folder(folder).summary}[name]()
+    except SpecError as refused:
+        said = str(refused)
+    assert not said or re.search(rf'{name}" (is damaged \(|cannot be read)', said)
+    return not said
+
+
 @pytest.mark.parametrize("name", RECORDS)
 def test_records_of_another_type_are_refused(run: Run, good: Path, bad: Path, name: str) -> None:
+    """What is refused when it is read is refused by the command, once; the others reach what it shows."""
     record = json.loads((good / name).read_text())
-    read = {"manifest.json": runs.Folder(bad).manifest, "summary.json": runs.Folder(bad).summary}[name]
+    taken = 0
     for count, changed in enumerate(other_types(record, 60, name)):
         (bad / name).write_text(json.dumps(changed))
-        if count < len(VALUES):  # nothing of it is left
-            with pytest.raises(SpecError, match=rf'{name}" is damaged \('):
-                read()
-        look(run, bad, ("show",), *(WORK if count == len(VALUES) else ()))
+        now = is_read(bad, name)
+        assert not (now and count < len(VALUES))  # nothing of it is left
+        if now or count in (0, len(VALUES)):
+            look(run, bad, ("show",), *(WORK if count == len(VALUES) else ()))
+        taken += now
+    assert taken >= 3
 
 
 @pytest.mark.parametrize("name", [*RECORDS, "spec.toml", "checkpoint.npz"])
 def test_damaged_bytes_are_refused(run: Run, good: Path, bad: Path, name: str) -> None:
     for count, content in enumerate(mutants((good / name).read_bytes(), 40, name)):
         (bad / name).write_bytes(content)
-        look(run, bad, ("show", "--json"), *(WORK if count == 5 else ()))
+        if name not in RECORDS or is_read(bad, name) or count == 5:
+            look(run, bad, ("show", "--json"), *(WORK if count == 5 else ()))
 
 
 def test_an_unfinished_run_without_a_usable_manifest(run: Run, bad: Path) -> None:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import Result
+from typer.testing import CliRunner, Result
 
 import lsmdp
 from lsmdp import runs
+from lsmdp.cli import app
 from lsmdp.errors import SpecError
 
 from .corpus import KINDS, NET, PARQUET, P
@@ -28,36 +29,34 @@ import sys
 from pathlib import Path
 from lsmdp.errors import LsmdpError
 from tests.damage.corpus import KINDS, PARQUET
-for name, kind in (KINDS | PARQUET).items():
-    path = Path(sys.argv[1]) / f"{sys.argv[2]}{kind.ending}"
-    try:
-        kind.read(path)
-    except LsmdpError as sentence:
-        print(sentence)
+for stem in sys.argv[2:]:
+    for name, kind in (KINDS | PARQUET).items():
+        path = Path(sys.argv[1]) / f"{stem}{kind.ending}"
+        try:
+            kind.read(path)
+        except LsmdpError as sentence:
+            print(sentence)
 """
 
 
-def said_of_all(folder: Path, stem: str) -> list[str]:
-    """What each reader says of the file of this name with its ending."""
-    command, root = [sys.executable, "-c", READ_ALL, str(folder), stem], Path(__file__).parents[2]
+def said_of_all(folder: Path, *stems: str) -> list[str]:
+    """What each reader says of the files of these names with its ending, one name after the other."""
+    command, root = [sys.executable, "-c", READ_ALL, str(folder), *stems], Path(__file__).parents[2]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root, timeout=WAIT)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
 @needs_pipes
-@pytest.mark.parametrize("kind", ["a pipe", "a device"])
-def test_no_reader_opens_what_is_no_file(tmp_path: Path, kind: str) -> None:
+def test_no_reader_opens_what_is_no_file(tmp_path: Path) -> None:
     readers = (KINDS | PARQUET).values()
     for ending in {one.ending for one in readers}:
-        path = tmp_path / f"stranger{ending}"
-        if kind == "a pipe":
-            os.mkfifo(path)
-        else:
-            path.symlink_to("/dev/zero")
-    said = said_of_all(tmp_path, "stranger")
-    assert len(said) == len(readers)
-    assert all(f"is {kind}, and only regular files are read." in sentence for sentence in said)
+        os.mkfifo(tmp_path / f"pipe{ending}")
+        (tmp_path / f"device{ending}").symlink_to("/dev/zero")
+    said, count = said_of_all(tmp_path, "pipe", "device"), len(readers)
+    assert len(said) == 2 * count
+    for kind, sentences in (("a pipe", said[:count]), ("a device", said[count:])):
+        assert [one for one in sentences if f"is {kind}, and only regular files are read." not in one] == []
 
 
 @pytest.fixture
@@ -195,13 +194,12 @@ def test_a_page_does_not_wait_for_a_pipe(run: Run, here: Path) -> None:
 
 
 def test_a_page_of_a_run_on_standard_input_does_not_wait_for_more(here: Path) -> None:
-    program = [sys.executable, "-c", "from lsmdp.cli import main; main()"]
     lines = "".join(f"{line}\n" for line in ("0.1,0.2,0.3", "0.3,0.2,0.1"))
-    play = [*program, "play", "ring:3", "--costs", "-", "--out", "run", "--learner", "ftl", "--quiet"]
-    subprocess.run(play, input=lines, text=True, check=True, capture_output=True)
+    play = ["play", "ring:3", "--costs", "-", "--out", "run", "--learner", "ftl", "--quiet"]
+    assert CliRunner().invoke(app, play, input=lines).exit_code == 0
     reading, writing = os.pipe()  # somebody who never writes
     try:
-        report = [*program, "report", "run", "--quiet"]
+        report = [sys.executable, "-c", "from lsmdp.cli import main; main()", "report", "run", "--quiet"]
         done = subprocess.run(report, stdin=reading, capture_output=True, text=True, check=False, timeout=WAIT)
     finally:
         os.close(reading)

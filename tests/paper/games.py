@@ -158,7 +158,7 @@ def _record(case: Case) -> Trace:
 cases = st.builds(
     Case,
     family=st.sampled_from(list(FAMILIES)),
-    seed=st.integers(0, 3),
+    seed=st.integers(0, 1),  # a game is played once per process, and shared by all tests that draw it
     states=st.sampled_from([2, 3, 6]),
     rounds=st.sampled_from([12, 3, 1]),
 )

@@ -10,7 +10,6 @@ import numpy as np
 from hypothesis import given
 
 import lsmdp
-from lsmdp._core import sparse
 from lsmdp.arrays import running_sum
 from lsmdp.theory import Claim, trace
 from lsmdp.theory.trace import certified
@@ -89,16 +88,16 @@ def test_new_inexact(case: Case) -> None:
 
 
 def loose(lmdp: lsmdp.LMDP, c_bar: Floats, last: Claim | None) -> Claim:
-    """Leaders that are off by some 1e-6, and say so."""
+    """Leaders that are off by some 1e-5, and say so."""
     true = certified(lmdp, c_bar, last)
-    v = true.v + 5e-6 * np.random.default_rng(int(1e6 * c_bar[0])).random(lmdp.n)
-    _, lo, hi = sparse.residual(lmdp.P, c_bar, v, 1.0)
+    v = true.v + 4.5e-5 * np.random.default_rng(int(1e6 * c_bar[0])).random(lmdp.n)
+    lo, hi = lsmdp.bounds(lmdp, c_bar, v)
     return Claim(v, lo, hi, lsmdp.Policy(lmdp, v))
 
 
 def test_sums_of_loose_leaders_are_not_let_off() -> None:
-    """The identity with leaders of gap 1e-6 is checked to rounding; and new:identity to some gaps a round, not to t."""
-    T, rng = 1_500, np.random.default_rng(3)
+    """The identity with leaders of gap 1e-5 is checked to rounding; and new:identity to some gaps a round, not to t."""
+    T, rng = 500, np.random.default_rng(3)
     lmdp, costs = lsmdp.LMDP([[0.8, 0.2, 0.0], [0.1, 0.6, 0.3], [0.0, 0.4, 0.6]]), rng.random((T, 3))
     game = trace(lmdp, costs, [lsmdp.FollowTheLeader()], start=0, leader=loose)
     weights = float((game.rounds * game.gaps).sum())
@@ -120,7 +119,7 @@ def test_sums_of_loose_leaders_are_not_let_off() -> None:
 def test_rounding_does_not_grow_like_the_square_of_the_rounds() -> None:
     """Ten times the rounds, about ten times the tolerance, and the two sides are well within it."""
     lmdp, found = lsmdp.sticky(0.3), []
-    for T in (200, 2_000):
+    for T in (100, 1_000):
         game = trace(lmdp, np.random.default_rng(0).random((T, 2)), start=0)
         found.append(certificate("new:inexact", game, game.ftl))
         assert found[-1].holds

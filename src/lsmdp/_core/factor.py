@@ -175,7 +175,8 @@ def eliminate(
     lower = np.empty(blocks.bases[-1], dtype=np.float32 if single else np.float64)
     upper, pivots = lower if symmetric else np.empty_like(lower), np.empty(n)
     rates = frozen(np.zeros(n) if killing is None else killing)
-    chain = _Chain(plan.P.indptr, plan.P.indices, frozen(weights), rates, plan.order, plan.inverse)
+    starts, to = frozen(plan.P.indptr), frozen(plan.P.indices)  # one kind, whether P may be written to or not
+    chain = _Chain(starts, to, frozen(weights), rates, plan.order, plan.inverse)
     place, waiting = np.empty(n, dtype=np.int32), np.empty(blocks.parent.size, dtype=np.int32)
     room = _Room(np.empty(blocks.tallest * (blocks.tallest + 1)), place, waiting, np.empty(plan.stack))
     kept = _Kept(none, none, lower, upper, pivots) if single else _Kept(lower, upper, none, none, pivots)
