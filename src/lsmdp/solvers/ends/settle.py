@@ -8,7 +8,10 @@ memory and no plan.
 
 *Newton's method*: v <- v + d with (I - Q_v) d = r, by one elimination without subtraction. From a v that is too high
 it decreases monotonically to the solution. The factor serves for several steps as long as each takes off nine tenths
-of the residual; far from the solution, two sweeps after each step wear down the cliffs that it leaves.
+of the residual; far from the solution, a few sweeps after each step wear down the cliffs that it leaves.
+
+*The leap*, where the equations have one, is the solution in one step and one more elimination. From a v that somebody
+has given, Newton's method goes first: where its first step is short, no leap is needed.
 
 | what the first sweeps show | what is done |
 |---|---|
@@ -27,7 +30,7 @@ from typing import Protocol
 
 import numpy as np
 
-from lsmdp._core.factor import Elimination, Plan
+from lsmdp._core.factor import Plan
 from lsmdp.arrays import Floats
 from lsmdp.certificates.first_exit import Spread
 from lsmdp.errors import ConvergenceError
@@ -39,6 +42,15 @@ NEWTON_STEPS = 60  # factors at most; a hard problem takes twenty
 FLOOR = 4.0  # a residual of so many times its own rounding error is taken for 0
 GOOD_STEP = 0.1  # what a step with an old factor may leave of the residual, or a new one is made
 FAR = 1e-3  # a step longer than this, in units of the temperature, leaves cliffs
+SWEEPS_AFTER_A_LONG_STEP = 4  # double ones; on grids they spare every fourth factor, and cost a quarter of one
+LONGEST_FIRST_STEP = 1.0  # in units of the temperature: from here on, the next steps would be long as well
+
+
+class Factored(Protocol):
+    """A matrix that is ready for solves."""
+
+    def solve(self, b: Floats) -> Floats:
+        """d with (I - Q_v) d = b."""
 
 
 class Settled(Protocol):
@@ -64,7 +76,7 @@ class Settled(Protocol):
     def centred(self, v: Floats) -> Floats:
         """v moved by a constant, where constants are no trouble; only between sweeps, for it spoils Newton's steps."""
 
-    def factored(self, v: Floats) -> Elimination:
+    def factored(self, v: Floats) -> Factored:
         """I - Q_v, factored."""
 
     def limited(self, v: Floats) -> Floats:
@@ -79,6 +91,7 @@ class Trail:
     """What was done and why; the last factor serves the certificate as well."""
 
     v: Floats
+    given: bool = False  # whether v is what somebody has given
     steps: int = 0
     story: list[str] = field(default_factory=list)
     how: list[str] = field(default_factory=list)
@@ -143,30 +156,35 @@ def _needed(size: float, floor: float, rate: float) -> float:
 
 
 def _newton(problem: Settled, trail: Trail) -> None:
-    leapt = problem.leap(trail.v)
-    if leapt is not None:
-        trail.v, trail.steps = leapt, trail.steps + 1
-        trail.tell("linear", "One elimination of the linear equation for e^{-v/T}, scaled by the bound from below.")
-    v = trail.v
+    v, factor, factors, solves = trail.v, None, 0, 0
     r, e = problem.residual(v)
+    if trail.given:
+        factor, factors = problem.factored(v), 1
+        first = factor.solve(r)
+    if factor is None or not float(np.abs(first).max()) <= LONGEST_FIRST_STEP * problem.temperature:
+        leapt = problem.leap(v)
+        if leapt is not None:
+            v, factor, trail.steps = leapt, None, trail.steps + 1
+            r, e = problem.residual(v)
+            trail.tell("linear", "One elimination of the linear equation for e^{-v/T}, scaled by the bound from below.")
     size = problem.size(r)
-    factors = solves = 0
     for _ in range(NEWTON_STEPS):
-        factor = problem.factored(v)
-        trail.spread = factor.solve
-        factors, before = factors + 1, inf
+        if factor is None:
+            factor, factors = problem.factored(v), factors + 1
+        trail.spread, before = factor.solve, inf
         while size <= GOOD_STEP * before or before == inf:
             d = factor.solve(r)
             if not np.isfinite(d).all():
                 raise ConvergenceError("a step of Newton's method is beyond floats.")
             new, solves, before = problem.limited(v + d), solves + 1, size
             if float(np.abs(d).max()) > FAR * problem.temperature:
-                new = problem.swept(new, 1)
+                new = problem.swept(new, SWEEPS_AFTER_A_LONG_STEP)
             r, e = problem.residual(new)
             size, v = problem.size(r), new
             if size <= FLOOR * float(e.max()):
                 break
         if size <= FLOOR * float(e.max()) or (factors > 1 and size >= before and size <= 1e3 * float(e.max())):
             break
+        factor = None
     trail.v, trail.steps = v, trail.steps + solves
     trail.tell("Newton", f"{solves} Newton steps with {factors} factors, to a residual of {size:.2g}.")
