@@ -25,11 +25,11 @@ def plain_sweep(P: np.ndarray, own: np.ndarray, v: np.ndarray, T: float, order: 
 
 
 def plain_sweep_linear(
-    A: np.ndarray, gain: np.ndarray, source: np.ndarray, f: np.ndarray, order: np.ndarray
+    A: np.ndarray, gain: np.ndarray, source: np.ndarray, f: np.ndarray, order: np.ndarray, power: float = 1.0
 ) -> np.ndarray:
     f = f.copy()
     for x in order:
-        f[x] = gain[x] * (source[x] + A[x] @ f - A[x, x] * f[x])
+        f[x] = gain[x] * (source[x] + A[x] @ f - (A[x, x] * f[x] if power == 1.0 else 0.0)) ** power
     return f
 
 
@@ -94,9 +94,10 @@ def test_sweep_comes_down_from_infinity() -> None:
     assert v.tolist() == [np.inf, 1.0, 0.0]
 
 
-def test_sweep_linear() -> None:
+@pytest.mark.parametrize("power", [1.0, 0.9, 0.5])
+def test_sweep_linear(power: float) -> None:
     lmdp, rng = model(5), np.random.default_rng(6)
     gain, source, f, order = rng.random(7), rng.random(7), rng.random(7), rng.permutation(7)[:6]
     swept = f.copy()
-    exits.sweep_linear(rows(lmdp.P), gain, source, swept, order)
-    assert swept == pytest.approx(plain_sweep_linear(lmdp.P.toarray(), gain, source, f, order), abs=1e-14)
+    exits.sweep_linear(rows(lmdp.P), gain, source, swept, order, power)
+    assert swept == pytest.approx(plain_sweep_linear(lmdp.P.toarray(), gain, source, f, order, power), abs=1e-14)

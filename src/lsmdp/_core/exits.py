@@ -70,9 +70,9 @@ def sweep(P: CSR, own: Floats, v: Floats, temperature: float, order: Ints, disco
     _sweep(rows(P), frozen(own), v, temperature, discount, frozen(order))
 
 
-def sweep_linear(A: Rows, gain: Floats, source: Floats, f: Floats, order: Ints) -> None:
-    """Set f(x) = gain(x) (source(x) + sum_{y != x} A(x,y) f(y)) in this order, in place."""
-    _sweep_linear(A, frozen(gain), frozen(source), f, frozen(order))
+def sweep_linear(A: Rows, gain: Floats, source: Floats, f: Floats, order: Ints, power: float = 1.0) -> None:
+    """Set f(x) = gain(x) (source(x) + sum_y A(x,y) f(y))^power in this order, in place; y != x if power = 1."""
+    _sweep_linear(A, frozen(gain), frozen(source), f, frozen(order), power)
 
 
 @entry(nogil=True)
@@ -117,12 +117,13 @@ def _sweep(moves: Any, own: Any, v: Any, temperature: float, discount: float, or
 
 
 @entry()
-def _sweep_linear(moves: Any, gain: Any, source: Any, f: Any, order: Any) -> None:
+def _sweep_linear(moves: Any, gain: Any, source: Any, f: Any, order: Any, power: float) -> None:
     indptr, indices, data = moves.indptr, moves.indices, moves.data
+    whole = power != 1.0
     for i in range(order.size):
         x = order[i]
         s = source[x]
         for p in range(indptr[x], indptr[x + 1]):
-            if indices[p] != x:
+            if whole or indices[p] != x:
                 s += data[p] * f[indices[p]]
-        f[x] = gain[x] * s
+        f[x] = gain[x] * (s**power if whole else s)

@@ -47,9 +47,10 @@ def extremes(x: Any) -> tuple[float, float]:
     Floats are ordered as the integers with the same bits are, once those of negative ones are turned around. The
     compiler takes many integers at a time, but not floats, which might be no numbers.
     """
-    bits, least, most = x.view(np.int64), INFINITY, ~INFINITY
-    for i in range(bits.size):
-        key = bits[i] ^ ((bits[i] >> SIGN_BIT) & REST)
+    least, most = INFINITY, ~INFINITY
+    for i in range(x.size):
+        bits = np.float64(x[i]).view(np.int64)
+        key = bits ^ ((bits >> SIGN_BIT) & REST)
         least = key if key < least else least
         most = key if key > most else most
     low, high = least ^ ((least >> SIGN_BIT) & REST), most ^ ((most >> SIGN_BIT) & REST)

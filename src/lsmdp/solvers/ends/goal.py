@@ -125,7 +125,7 @@ def solve_goal(lmdp: LMDP, c: Floats, end: Goal, tol: float, start: Floats | Non
     began = time.perf_counter()
     problem = FirstExit.of(lmdp, c, end)
     story = [] if problem.nonnegative else [_require_finite(problem, decide)]
-    trail = Trail(_start(problem, start))
+    trail = Trail(_start(problem, start), given=start is not None)
     for enough in (SHARE_OF_THE_TOLERANCE_AT_GOALS * tol * scale_of(lmdp, c[problem.order], np.zeros(1)), 0.0):
         settle(Exit(problem), trail, enough)
         pair = exit_pair(problem, trail.v, problem.spread(trail.v) if trail.spread is None else trail.spread)

@@ -8,7 +8,10 @@ memory and no plan.
 
 *Newton's method*: v <- v + d with (I - Q_v) d = r, by one elimination without subtraction. From a v that is too high
 it decreases monotonically to the solution. The factor serves for several steps as long as each takes off nine tenths
-of the residual; far from the solution, two sweeps after each step wear down the cliffs that it leaves.
+of the residual; far from the solution, a few sweeps after each step wear down the cliffs that it leaves.
+
+*The leap*, where the equations have one, is the solution in one step and one more elimination. From a v that somebody
+has given, Newton's method goes first: where its first step is short, no leap is needed.
 
 | what the first sweeps show | what is done |
 |---|---|
@@ -24,11 +27,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from math import inf, log
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from lsmdp._core.factor import Elimination, Plan
+from lsmdp._core.factor import Plan
 from lsmdp.arrays import Floats
 from lsmdp.certificates import Discount
 from lsmdp.certificates.first_exit import FirstExit, Spread
@@ -40,8 +43,19 @@ MOST_GROUPS = 2000  # So many groups are tried where nothing else is left; what 
 MOST_FACTORS = 60  # At most this many factors are made; a hard problem takes twenty.
 ROUNDING_ERRORS_OF_ZERO = 4.0  # A residual of so many times its own rounding error is taken for 0.
 GOOD_STEP = 0.1  # A step with an old factor may leave this share of the residual, or a new factor is made.
-# A step longer than this, in units of the temperature, leaves cliffs in v, which one more sweep smooths.
+# A step longer than this, in units of the temperature, leaves cliffs in v, which some more sweeps smooth.
 STEP_FROM_A_CLIFF = 1e-3
+# So many double sweeps follow a long step; on grids they spare every fourth factor, and cost a quarter of one.
+SWEEPS_AFTER_A_LONG_STEP = 4
+# Where the first step from a given start is longer than this, in units of the temperature, the next would be as well.
+LONGEST_FIRST_STEP = 1.0
+
+
+class Factored(Protocol):
+    """A matrix that is ready for solves."""
+
+    def solve(self, b: Floats) -> Floats:
+        """d with (I - Q_v) d = b."""
 
 
 Problem = TypeVar("Problem", FirstExit, Discount)
@@ -76,7 +90,7 @@ class Settled(ABC, Generic[Problem]):
         """v after so many double sweeps."""
 
     @abstractmethod
-    def factored(self, v: Floats) -> Elimination:
+    def factored(self, v: Floats) -> Factored:
         """I - Q_v, factored."""
 
     def centred(self, v: Floats) -> Floats:
@@ -97,6 +111,7 @@ class Trail:
     """What was done and why; the last factor serves the certificate as well."""
 
     v: Floats
+    given: bool = False  # whether v is what somebody has given
     steps: int = 0
     story: list[str] = field(default_factory=list)
     how: list[str] = field(default_factory=list)
@@ -161,25 +176,29 @@ def _needed(size: float, floor: float, rate: float) -> float:
 
 
 def _newton(problem: Settled[Any], trail: Trail) -> None:
-    leapt = problem.leap(trail.v)
-    if leapt is not None:
-        trail.v, trail.steps = leapt, trail.steps + 1
-        trail.tell("linear", "One elimination of the linear equation for e^{-v/T}, scaled by the bound from below.")
-    v = trail.v
+    v, factor, factors, solves = trail.v, None, 0, 0
     r, e = problem.residual(v)
+    if trail.given:
+        factor, factors = problem.factored(v), 1
+        first = factor.solve(r)
+    if factor is None or not float(np.abs(first).max()) <= LONGEST_FIRST_STEP * problem.temperature:
+        leapt = problem.leap(v)
+        if leapt is not None:
+            v, factor, trail.steps = leapt, None, trail.steps + 1
+            r, e = problem.residual(v)
+            trail.tell("linear", "One elimination of the linear equation for e^{-v/T}, scaled by the bound from below.")
     size = problem.size(r)
-    factors = solves = 0
     for _ in range(MOST_FACTORS):
-        factor = problem.factored(v)
-        trail.spread = factor.solve
-        factors, before = factors + 1, inf
+        if factor is None:
+            factor, factors = problem.factored(v), factors + 1
+        trail.spread, before = factor.solve, inf
         while size <= GOOD_STEP * before or before == inf:
             d = factor.solve(r)
             if not np.isfinite(d).all():
                 raise ConvergenceError("a step of Newton's method is beyond floats.")
             new, solves, before = problem.limited(v + d), solves + 1, size
             if float(np.abs(d).max()) > STEP_FROM_A_CLIFF * problem.temperature:
-                new = problem.swept(new, 1)
+                new = problem.swept(new, SWEEPS_AFTER_A_LONG_STEP)
             r, e = problem.residual(new)
             size, v = problem.size(r), new
             if size <= ROUNDING_ERRORS_OF_ZERO * float(e.max()):
@@ -188,5 +207,6 @@ def _newton(problem: Settled[Any], trail: Trail) -> None:
             factors > 1 and size >= before and size <= 1e3 * float(e.max())
         ):
             break
+        factor = None
     trail.v, trail.steps = v, trail.steps + solves
     trail.tell("Newton", f"{solves} Newton steps with {factors} factors, to a residual of {size:.2g}.")
