@@ -126,5 +126,5 @@ class TracedPool:
 
     def close(self) -> PoolTrace:
         """The finished record."""
-        plain = bool(getattr(self.learner.own, "plain", False))
+        plain = not getattr(self.learner.own, "swift", True)
         return PoolTrace(self.name, self.rows.columns(), len(self.experts), plain)
