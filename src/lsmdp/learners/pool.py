@@ -203,6 +203,11 @@ class Pool(LearnerBase):
         return after, found, steps
 
     @property
+    def hedges(self) -> bool:
+        """Whether its weights are those of plain Hedge, which have a proved rate."""
+        return not self.swift
+
+    @property
     def _share(self) -> float:
         return SHARE if self.swift else PLAIN
 
