@@ -78,7 +78,7 @@ class Mixture(AnyPolicy):
 
     def drawn(self, states: Ints, uniforms: Floats) -> Ints:
         """A next state from each of these, for one uniform number each."""
-        return walk(running_sums(self.matrix()), states, uniforms[np.newaxis])[0]
+        return np.asarray(walk(running_sums(self.matrix()), states, uniforms[np.newaxis])[0])
 
     def push(self, p: Any) -> Floats:
         """p Q, the law of the next state when the present one has law p."""

@@ -1,128 +1,151 @@
-"""Mixtures of policies, their weights and what they cost, against a few lines of NumPy each."""
+"""Loops over mixtures against NumPy: kernels, weights of learners, and what rounds cost."""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from lsmdp import LMDP
-from lsmdp._core import mixtures
-from lsmdp._core.mixtures import Odds
-from lsmdp.arrays import EPS
+import lsmdp
+from lsmdp._core.full import UNKNOWN, Weights, weigh_block
+from lsmdp._core.mixtures import Odds, account, add_flow, blend, completed_rows, losses_of, weigh
+from lsmdp._core.trackers import track_together
 
-ROUNDS, LEARNERS = 5, 3
-
-
-def model(seed: int) -> LMDP:
-    """Sparse or full, of 1 to 9 states."""
-    rng, n = np.random.default_rng(seed), seed % 9 + 1
-    return LMDP(rng.uniform(0.1, 1, (n, n)) * (rng.random((n, n)) < 0.5) + np.eye(n), normalise=True)
+Floats = npt.NDArray[np.float64]
 
 
-def laws(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    found = rng.uniform(0.01, 1, shape)
-    return found / found.sum(axis=-1, keepdims=True)
-
-
-def mixture(P: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Q, KL(Q || P) and m from R; where m = 0, Q is P."""
-    m = (P * R).sum(axis=1)
-    ratio = np.where(m[:, np.newaxis] > 0.0, R / np.where(m > 0.0, m, 1.0)[:, np.newaxis], 1.0)
+def completed(P: Floats, R: Floats) -> tuple[Floats, Floats, Floats]:
+    """Q, KL(Q || P) and m by their formulas; P where nobody is."""
+    mass = (P * R).sum(axis=1)
+    ratio = np.where(mass[:, None] > 0.0, R / np.where(mass > 0.0, mass, 1.0)[:, None], 1.0)
     Q = P * ratio
-    return Q, (Q * np.log(np.where(Q > 0.0, ratio, 1.0))).sum(axis=1), m
+    logs = np.log(np.where(Q > 0.0, ratio, 1.0))
+    return Q, (Q * logs).sum(axis=1), mass
 
 
-@pytest.mark.parametrize("seed", range(18))
-def test_a_mixture_of_flows(seed: int) -> None:
-    """Sums of at most 12 products each, and a logarithm: 40 eps of numbers of the size of 1."""
-    lmdp, rng = model(seed), np.random.default_rng(100 + seed)
-    P, n = lmdp.P.toarray(), lmdp.n
-    shares, p, u = laws(rng, ROUNDS, LEARNERS), laws(rng, LEARNERS, ROUNDS, n), rng.uniform(0.1, 1, (3, ROUNDS, n))
-    s = u @ P.T
-    found = mixtures.blend(lmdp.P, shares, p, u, s)
-    for k in range(ROUNDS):
-        R = np.einsum("i,ix,iy->xy", shares[k], p[:, k] / s[:, k], u[:, k])
-        Q, kl, m = mixture(P, R)
-        np.testing.assert_allclose(found[0][k], Q[P > 0.0], rtol=40 * EPS)
-        np.testing.assert_allclose(found[1][k], kl, rtol=0, atol=40 * EPS)
-        np.testing.assert_allclose(found[2][k], m, rtol=40 * EPS)
+def crowd(n: int, E: int, rounds: int) -> tuple[lsmdp.LMDP, Floats, Floats, Floats, Floats]:
+    """A model and, for experts, their values, laws, and weights in each round; nobody is in the last state."""
+    rng = np.random.default_rng(n + E)
+    W = rng.random((n, n)) * (rng.random((n, n)) < 0.6) + np.eye(n) + np.roll(np.eye(n), 1, axis=1)
+    lmdp = lsmdp.LMDP(W, normalise=True, temperature=0.7)
+    laws = rng.dirichlet(np.ones(n), (E, rounds))
+    laws[:, :, -1] = 0.0
+    return lmdp, rng.uniform(0, 3, (E, rounds, n)), laws, rng.dirichlet(np.ones(E), rounds), rng.random((rounds, n))
 
 
-@pytest.mark.parametrize("seed", range(9))
-def test_flows_are_added_entry_by_entry_and_rows_without_any_are_those_of_P(seed: int) -> None:
-    lmdp, rng = model(seed), np.random.default_rng(200 + seed)
-    P, R, flows = lmdp.P.toarray(), np.zeros((lmdp.n, lmdp.n)), np.zeros(lmdp.nnz)
-    for _ in range(LEARNERS):
-        share, u = rng.uniform(0, 1, lmdp.n) * (np.arange(lmdp.n) % 3 > 0), rng.uniform(0.1, 1, lmdp.n)
-        mixtures.add_flow(lmdp.P, share, u, flows)
-        R += np.outer(share, u)
-    np.testing.assert_allclose(flows, R[P > 0.0], rtol=8 * EPS)
-    Q, kl, m = mixture(P, R)
-    found = mixtures.completed_rows(lmdp.P, flows)
-    np.testing.assert_allclose(found[0], Q[P > 0.0], rtol=40 * EPS)
-    np.testing.assert_allclose(found[1], kl, rtol=0, atol=40 * EPS)
-    np.testing.assert_allclose(found[2], m, rtol=40 * EPS)
-    np.testing.assert_array_equal(found[1][::3], 0.0)
+@pytest.mark.parametrize("E", [1, 2, 5, 8])
+@pytest.mark.parametrize("n", [3, 8, 13])
+def test_blend_and_add_flow(n: int, E: int) -> None:
+    lmdp, values, laws, w, _ = crowd(n, E, 4)
+    P, T, padded = lmdp.P.toarray(), lmdp.temperature, lmdp.square.columns.shape[1]
+    wide, u, s = np.zeros((E, 4, padded)), np.empty((E, 4, padded)), np.empty((E, 4, padded))
+    wide[:, :, :n] = laws
+    for i in range(E):
+        seen = Weights.blank(4, padded)
+        assert weigh_block(lmdp.square, T, values[i], UNKNOWN, seen) == 4
+        u[i], s[i] = seen.w, seen.s
+    weights, kl, mass = blend(lmdp.P, w, wide, u, s)
+    for k in range(4):
+        own = np.exp(-values[:, k] / T)
+        R = sum(w[k, i] * laws[i, k][:, None] / (P @ own[i])[:, None] * own[i] for i in range(E))
+        Q, divergence, m = completed(P, R)
+        np.testing.assert_allclose(weights[k], Q[lmdp.entry_rows, lmdp.P.indices], atol=1e-14)
+        np.testing.assert_allclose(kl[k], divergence, atol=1e-14)
+        np.testing.assert_allclose(mass[k], m, atol=1e-14)
+        flows = np.zeros(lmdp.nnz)
+        for i in range(E):
+            add_flow(lmdp.P, w[k, i] * laws[i, k] / (P @ own[i]), own[i], flows)
+        for one, other in zip(completed_rows(lmdp.P, flows), (weights[k], kl[k], mass[k]), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-14)
 
 
-def test_losses_are_costs_and_divergences() -> None:
-    """Row k of the laws pays c_k, and T KL(Q || P) of the policy that leads to row k + 1."""
-    lmdp, rng, T = model(8), np.random.default_rng(1), 0.5
-    P, costs, d = lmdp.P.toarray(), rng.uniform(0, 1, (ROUNDS, 9)), rng.uniform(0, 2, (ROUNDS, 9))
-    Q = P * np.exp(-d)[:, np.newaxis]
-    s = Q.sum(axis=2)
-    Q /= s[:, :, np.newaxis]
-    p = [laws(rng, 9)]
-    for k in range(ROUNDS):
-        p.append(p[-1] @ Q[k])
-    kl = (Q * np.log(np.where(P > 0.0, Q / np.where(P > 0.0, P, 1.0), 1.0))).sum(axis=2)
-    expected = [p[k] @ (costs[k] + T * kl[k]) for k in range(ROUNDS)]
-    found = mixtures.losses_of(T, costs, d, np.log(s), np.array(p))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=100 * EPS)
+def test_a_row_that_floats_have_all_but_lost_sums_to_one() -> None:
+    lmdp = lsmdp.ring(5)
+    for size in (1e-280, 1e-300, 0.0):
+        Q, kl, _ = completed_rows(lmdp.P, np.full(lmdp.nnz, size))
+        np.testing.assert_allclose(np.add.reduceat(Q, lmdp.P.indptr[:-1]), 1.0, rtol=1e-14)
+        np.testing.assert_allclose(kl, 0.0, atol=1e-14)
 
 
-def weighed(losses: np.ndarray, share: float, odds: Odds) -> tuple[list[np.ndarray], list[float], float, float]:
-    """The weights, the loss of the mixture of losses, D and r after some rounds."""
-    E, w, sums, D, r = losses.shape[1], [odds.weights], odds.losses.copy(), odds.gap, odds.range
-    mixed = []
-    for t, loss in enumerate(losses, odds.t):
-        mixed.append(float(w[-1] @ loss))
-        sums, r = sums + loss, max(r, float(np.ptp(loss)))
+def test_losses() -> None:
+    lmdp, values, laws, _, costs = crowd(6, 1, 5)
+    P, T, padded = lmdp.P.toarray(), lmdp.temperature, lmdp.square.columns.shape[1]
+    seen, wide = Weights.blank(4, padded), np.zeros((5, padded))
+    weigh_block(lmdp.square, T, values[0, :4], UNKNOWN, seen)
+    wide[0, :6] = laws[0, 0]
+    expected = []
+    for k in range(4):
+        own = P * np.exp(-values[0, k] / T)
+        Q = own / own.sum(axis=1, keepdims=True)
+        kl = np.where(Q > 0.0, Q * np.log(np.where(Q > 0.0, Q, 1.0) / np.where(Q > 0.0, P, 1.0)), 0.0).sum(axis=1)
+        expected.append(wide[k, :6] @ (costs[k] + T * kl))
+        wide[k + 1, :6] = wide[k, :6] @ Q
+    np.testing.assert_allclose(losses_of(T, costs[:4], seen.d, seen.logs, wide), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("share", [-1.0, 1e-3])
+def test_weigh(share: float) -> None:
+    """One round after the other; cut anywhere, the bits are the same."""
+    rng = np.random.default_rng(0)
+    losses, E = rng.random((30, 4)) * [1.0, 1.2, 0.8, 1.0], 4
+    begin = Odds(np.full(E, 0.25), np.zeros(E), 0.0, 0.0, 0)
+    found, mixed, odds = weigh(losses, share, begin)
+    w, gap, sums, widest = np.full(E, 0.25), 0.0, np.zeros(E), 0.0
+    for t, paid in enumerate(losses, start=1):
+        np.testing.assert_allclose(found[t - 1], w, atol=1e-12)
+        assert mixed[t - 1] == pytest.approx(w @ paid)
+        sums, widest, before = sums + paid, max(widest, np.ptp(paid)), w
         if share < 0.0:
-            new = np.exp(-np.sqrt(8 * np.log(E) / (t + 1)) / r * (sums - sums.min())) if r > 0.0 else np.ones(E)
-            w.append(new / new.sum())
-            continue
-        rate = np.log(E) / D if D > 0.0 else np.inf
-        new = np.where(loss > loss.min(), w[-1] * np.exp(-rate * np.maximum(loss - loss.min(), 1e-300)), w[-1])
-        D += max(mixed[-1] - loss.min() + (np.log(new.sum()) / rate if rate < np.inf else 0.0), 0.0)
-        w.append((1.0 - share) * new / new.sum() + share / E)
-    return w, mixed, D, r
+            w = np.exp(-np.sqrt(8 * np.log(E) / (t + 1)) / widest * (sums - sums.min()))
+        elif gap == 0.0:
+            w, gap = np.where(paid == paid.min(), w, 0.0), before @ paid - paid.min()
+        else:
+            rate = np.log(E) / gap
+            w = w * np.exp(-rate * paid)
+            gap += before @ paid + np.log(w.sum()) / rate
+        w = w / w.sum()
+        w = w if share < 0.0 else (1 - share) * w + share / E
+    np.testing.assert_allclose(odds.weights, w, atol=1e-12)
+    _, _, half = weigh(losses[:11], share, begin)
+    rest, _, whole = weigh(losses[11:], share, half)
+    np.testing.assert_array_equal(rest, found[11:])
+    np.testing.assert_array_equal(whole.losses, odds.losses)
+    assert whole[2:] == odds[2:]
 
 
-@pytest.mark.parametrize("share", [-1.0, 0.0, 0.05])
-@pytest.mark.parametrize("alike", [False, True])
-def test_weights_follow_from_losses(share: float, alike: bool) -> None:
+def test_account() -> None:
+    lmdp, _, laws, _, costs = crowd(7, 1, 5)
     rng = np.random.default_rng(3)
-    losses = np.ones((12, 4)) if alike else rng.uniform(0, 1, (12, 4))
-    odds = Odds(np.full(4, 0.25), np.zeros(4), 0.0, 0.0, 0)
-    w, mixed, D, r = weighed(losses, share, odds)
-    weights, found, after = mixtures.weigh(losses, share, odds)
-    np.testing.assert_allclose(weights, w, rtol=1e-12)  # exponents of up to some thousand eps
-    np.testing.assert_allclose(found, mixed, rtol=1e-12)
-    np.testing.assert_allclose((after.gap, after.range, after.t), (D, r, 12), rtol=1e-12)
-    np.testing.assert_array_equal(after.losses, np.add.accumulate(losses)[-1])
+    W = rng.random((6, lmdp.nnz))
+    W /= np.repeat(np.add.reduceat(W, lmdp.P.indptr[:-1], axis=1), np.diff(lmdp.P.indptr), axis=1)
+    kl, law = rng.random((6, 7)), laws[0, 0] / laws[0, 0].sum()
+    (state, control, change), last = account(lmdp.P, W, kl, costs, law)
+    for k in range(5):
+        Q, then = (np.zeros((7, 7)) for _ in range(2))
+        Q[lmdp.entry_rows, lmdp.P.indices], then[lmdp.entry_rows, lmdp.P.indices] = W[k], W[k + 1]
+        assert (state[k], control[k]) == (pytest.approx(law @ costs[k]), pytest.approx(law @ kl[k]))
+        assert change[k] == pytest.approx(np.abs(Q - then).sum(axis=1).max())
+        law = law @ Q
+    np.testing.assert_allclose(last, law, atol=1e-14)
 
 
-@pytest.mark.parametrize("seed", range(9))
-def test_what_rounds_of_a_mixture_cost(seed: int) -> None:
-    lmdp, rng = model(seed), np.random.default_rng(300 + seed)
-    P = lmdp.P.toarray()
-    Q = P * rng.uniform(0.1, 1, (ROUNDS + 1, 1, lmdp.n))
-    Q /= Q.sum(axis=2, keepdims=True)
-    kl, costs, p = rng.uniform(0, 1, (ROUNDS + 1, lmdp.n)), rng.uniform(0, 1, (ROUNDS, lmdp.n)), laws(rng, lmdp.n)
-    found, after = mixtures.account(lmdp.P, np.ascontiguousarray(Q[:, P > 0.0]), kl, costs, p)
-    for k in range(ROUNDS):
-        expected = p @ costs[k], p @ kl[k], np.abs(Q[k] - Q[k + 1]).sum(axis=1).max()
-        np.testing.assert_allclose(found[:, k], expected, rtol=0, atol=40 * (k + 1) * EPS)
-        p = p @ Q[k]
-    np.testing.assert_allclose(after, p, rtol=0, atol=40 * ROUNDS * EPS)
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("n", [3, 9])
+def test_trackers_together(n: int, count: int) -> None:
+    """(B v + B B v)/2 for each, and the weights that its policies are made of; it stops where a v is too steep."""
+    lmdp = crowd(n, 1, 1)[0]
+    rng, P, T = np.random.default_rng(1), lmdp.P.toarray(), lmdp.temperature
+    means, values = rng.random((count, 6, n)), rng.random((2, count, 6, n))[0]
+    seen = Weights(*np.empty((4, count, 6, lmdp.square.columns.shape[1])))
+    assert track_together(lmdp.square, T, means, values, seen) == 6
+    for i in range(count):
+        v = values[i, 0].copy()
+        for k in range(5):
+            once = means[i, k + 1] - T * np.log(P @ np.exp(-v / T))
+            v = (once + means[i, k + 1] - T * np.log(P @ np.exp(-once / T))) / 2
+            np.testing.assert_allclose(values[i, k + 1], v - v.min(), atol=1e-13)
+        own = np.exp(-(values[i] - values[i].min(axis=1, keepdims=True)) / T)
+        np.testing.assert_allclose(seen.w[i, :, :n], own, rtol=1e-13)
+        np.testing.assert_allclose(seen.logs[i, :, :n], np.log(own @ P.T), atol=1e-13)
+    values[-1, 0, 0] += 1000.0
+    assert track_together(lmdp.square, T, means, values, seen) == 0

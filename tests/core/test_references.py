@@ -65,11 +65,10 @@ TESTED_BY = {
     "matrices": {"compare_rows": "test_matrices.test_pairs_of_rows"},
     "means": {"discounted_means": "test_means.test_discounted_means"},
     "mixtures": {
-        "_blend _complete": "test_mixtures.test_a_mixture_of_flows",
-        "_add": "test_mixtures.test_flows_are_added_entry_by_entry_and_rows_without_any_are_those_of_P",
-        "_charge": "test_mixtures.test_losses_are_costs_and_divergences",
-        "_weigh": "test_mixtures.test_weights_follow_from_losses",
-        "_account": "test_mixtures.test_what_rounds_of_a_mixture_cost",
+        "_blend _complete _add": "test_mixtures.test_blend_and_add_flow",
+        "_charge": "test_mixtures.test_losses",
+        "_weigh": "test_mixtures.test_weigh",
+        "_account": "test_mixtures.test_account",
     },
     "ordering": {
         "_dissect _bfs _thin_level _split": "test_ordering.test_states_are_ordered_by_nested_dissection",

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import lsmdp
-from lsmdp.learners import TrackTheLeader
+from lsmdp.learners import Passive, Pool, TrackTheLeader
 from lsmdp.theory import (
     STATEMENTS,
     Certificate,
@@ -59,7 +59,7 @@ def coin() -> Trace:
 def mixed(leader: Leader = certified) -> Trace:
     """Three states that mix, with random costs and a learner that lags behind."""
     costs = np.random.default_rng(7).random((8, 3))
-    return trace(MIXED, costs, [TrackTheLeader()], start=0, leader=leader)
+    return trace(MIXED, costs, [TrackTheLeader(), Pool([Passive(), TrackTheLeader()])], start=0, leader=leader)
 
 
 @cache
@@ -290,6 +290,34 @@ def with_the_plan_of_other_costs(patch: Patch) -> Certificate:
     return certificate("new:dynamic", game, game.players[0])
 
 
+@dataclass(frozen=True, eq=False)
+class Stubborn(Pool):
+    """Claims the weights of Hedge, and keeps all weight on its first expert."""
+
+    def observe_block(self, lmdp: Any, state: Any, costs: Floats, policy: Any = None) -> Any:
+        found = super().observe_block(lmdp, state, costs, policy)
+        first = np.eye(len(self.experts))[0]
+        return found._replace(state=found.state._replace(weights=first))
+
+
+def with_pool(label: str, change: Callable[[Any], dict[str, Any]]) -> Mutation:
+    """The rows of a pool are changed."""
+
+    def mutate(_: Patch) -> Certificate:
+        game = mixed()
+        pool = game.pools[0]
+        return certificate(label, game, replace(pool, rows=pool.rows._replace(**change(pool.rows))))
+
+    return mutate
+
+
+def favoured(_: Patch) -> Certificate:
+    """All weight stays with an expert that seeks the dear state."""
+    dear = lsmdp.Fixed(lsmdp.Policy(COIN, [0.0, 4.0]))
+    game = trace(COIN, ONE_SIDED, [Stubborn([dear, lsmdp.FollowTheLeader()])], start=0)
+    return certificate("new:pool/3", game, game.pools[0])
+
+
 MUTATIONS: dict[str, Mutation] = {
     "ass:irred": periodic,
     "ass:ergod": strangers,
@@ -356,6 +384,9 @@ MUTATIONS: dict[str, Mutation] = {
     "new:corB": with_leaders(coin, "new:corB", sensitivity=0.95),
     "new:lower_coin": steep,
     "new:kappa": not_virtual,
+    "new:pool": with_pool("new:pool", lambda rows: {"mixed": 0.99 * rows.mixed}),
+    "new:pool/2": with_pool("new:pool/2", lambda rows: {"moved": 0.0 * rows.moved}),
+    "new:pool/3": favoured,
 }
 
 
@@ -386,7 +417,7 @@ def test_without_the_mutation(label: str) -> None:
     one, found = STATEMENTS[label], []
     honest = replace(sought(), players=sought().players[:1])
     for game in (coin(), mixed(), swap(), hub(), returning(), honest):
-        players = [player for player in (game.ftl, *game.players) if one.concerns(player)]
+        players = [player for player in (game.ftl, *game.players, *game.pools) if one.concerns(player)]
         found += [one.check(game, player) for player in players] if one.per_learner else [one.check(game)]
     assert all(each.holds in (True, None) for each in found)
     assert any(each.holds and not each.vacuous for each in found)

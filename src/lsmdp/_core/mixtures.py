@@ -177,7 +177,7 @@ def _weigh(losses: Any, share: float, t: int, sums: Any, gap: float, widest: flo
             sums[i] += losses[k, i]
         mixed[k], widest, total = mean, max(widest, most - least), 0.0
         if share < 0.0:
-            rate = np.sqrt(8.0 * np.log(E) / (t + k + 1)) / widest if widest > 0.0 else 0.0
+            rate = np.sqrt(8.0 * np.log(E) / (t + k + 2)) / widest if widest > 0.0 else 0.0
             lowest = sums.min()
             for i in range(E):
                 new[i] = np.exp(-rate * (sums[i] - lowest))

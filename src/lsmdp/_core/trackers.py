@@ -74,7 +74,7 @@ def _track(columns: Any, T: float, means: Any, values: Any, seen: Any, work: Any
             low = extremes(once[i, :n])[0]
             for x in range(n):
                 values[i, t + 1, x] = once[i, x] - low
-    return rows
+    return int(rows)
 
 
 @inner()

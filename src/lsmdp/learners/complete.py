@@ -13,6 +13,8 @@ holds where it does not, is here and nowhere else:
                         that the coming policy was chosen for                       and none where these are nan
     follows_the_leader  whether it is alg:ftl itself                                False
     tracking            how it tracks the leader by Bellman updates                 None: it does not
+    experts             the learners of a pool, whose laws are in its state         none
+    hedges              whether a pool has the weights of plain Hedge               False
     clairvoyant         whether it is shown c_t before it plays round t             False
     foresee             its policy in round t, given c_t                            it must not be clairvoyant
 
@@ -212,6 +214,16 @@ class CompleteLearner:
         """How it tracks the leader by Bellman updates, if it does."""
         found: Tracking | None = getattr(self.own, "tracking", None)
         return found
+
+    @property
+    def experts(self) -> tuple[CompleteLearner, ...]:
+        """Those of a pool, with whose losses and weights its state is filled; of no other learner."""
+        return tuple(getattr(self.own, "experts", ())) if self.ours else ()
+
+    @property
+    def hedges(self) -> bool:
+        """Whether it is a pool with the weights of plain Hedge."""
+        return bool(getattr(self.own, "hedges", False))
 
     def takes_blocks(self, lmdp: LMDP, state: State) -> bool:
         """Whether it is best given many rounds at once; who is shown the cost of a round, plays it by itself."""

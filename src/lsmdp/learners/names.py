@@ -57,7 +57,7 @@ NAMES = {
     "discounted-track": Named(
         "track", "TrackTheDiscounted", float, "one update a round for a discounted mean; discounted-track:WEIGHT"
     ),
-    "pool": Named("pool", "pooled", str, "the best of many trackers in any world; pool:24,50 with clocks, pool:auto"),
+    "pool": Named("pool", "pooled", str, "many trackers, weighted by their losses; pool:24,50 with clocks, pool:auto"),
     "passive": Named("fixed", "Passive", None, "the passive dynamics, no control"),
     "btl": Named("clairvoyant", "BeTheLeader", float, "sees the cost of the round it plays: a yardstick, no learner"),
 }

@@ -16,12 +16,13 @@ As long as the weights stay the same, p_t = m_t: then the pool pays at most the 
 the costs and however badly the chain mixes. Weights that change leave p_t behind m_t, and the second sum is what that
 costs. Both sums are in the state, and ``run.regret()["pool"].experts`` shows them.
 
-**The weights.** ``plain=True`` is Hedge with the rate sqrt(8 log E / t), divided by the largest difference of losses
-seen: the first sum is at most that of the best of E experts plus 1.77 r sqrt(T log E) + 2 r, r being that difference.
-The default is swifter: AdaHedge's rate, step by step, and a share of 1/1000 that is handed out evenly after each round,
-so that an expert comes back within a few rounds when its time has come. **No bound in T is proved for it.** It is the
-default since it was no worse on any game that was measured; the theorem's right side is computed in every run, whatever
-the weights.
+**The weights** are those of Hedge, with the rate sqrt(8 log E / t) divided by the largest difference r of losses seen
+in a round: the first sum is at most what the best of E experts pays plus r (1.77 sqrt(T log E) + 2). ``swift=True``
+has AdaHedge's rate instead, step by step, and a share of 1/1000 that is handed out evenly after each round, so that an
+expert comes back within a few rounds when its time has come. **No bound in T is proved for that.** In games of 4,000
+rounds on 12 and 16 states it paid up to 2 less than Hedge on costs that stay of one kind, and 8 more on a wave without
+a clock for it; on 16,000 rounds of costs that change their kind three times it paid 40 to 55 less. The right side of
+the theorem is computed in every run, whatever the weights.
 
 **The experts.** Unless others are given: trackers, which take a Bellman update a round and no solve (track.py). They
 track the zero cost (that is P), the mean of all costs, and discounted means in which the newest cost has the weight
@@ -102,14 +103,14 @@ class Pool(LearnerBase):
     """The flow mixture of several learners, weighted by what each would have paid.
 
     Without ``experts``, a pool of trackers, with a clock for each of the periods in ``clocks``, and one that finds its
-    period itself if ``auto``. ``plain`` has the weights of Hedge, which have a proved rate. ``called`` is its name in
+    period itself if ``auto``. ``swift`` has weights that move faster, without a proved rate. ``called`` is its name in
     tables, for a game with several pools.
     """
 
     experts: Any = None
     clocks: Any = ()
     auto: bool = False
-    plain: bool = False
+    swift: bool = False
     called: str = ""
 
     def __post_init__(self) -> None:
@@ -134,12 +135,13 @@ class Pool(LearnerBase):
         object.__setattr__(self, "experts", experts)
         object.__setattr__(self, "clocks", tuple(periods))
         if not self.called:
-            option = ",".join(["auto"] * bool(self.auto) + [str(period) for period in periods])
+            words = ["swift"] * bool(self.swift) + ["auto"] * bool(self.auto)
+            option = ",".join([*words, *map(str, periods)])
             object.__setattr__(self, "called", f"pool:{option}" if option else "pool")
 
     @property
     def name(self) -> str:
-        """pool, pool:24,50 with clocks, pool:auto; or what it was called."""
+        """pool, pool:24,50 with clocks, pool:auto, pool:swift; or what it was called."""
         return str(self.called)
 
     def init(self, lmdp: LMDP) -> PoolState:
@@ -201,8 +203,13 @@ class Pool(LearnerBase):
         return after, found, steps
 
     @property
+    def hedges(self) -> bool:
+        """Whether its weights are those of plain Hedge, which have a proved rate."""
+        return not self.swift
+
+    @property
     def _share(self) -> float:
-        return PLAIN if self.plain else SHARE
+        return SHARE if self.swift else PLAIN
 
     def _policies(self, lmdp: LMDP, state: PoolState) -> list[Policy]:
         """What each expert is about to play."""
@@ -211,20 +218,23 @@ class Pool(LearnerBase):
 
 
 def pooled(option: str = "") -> Pool:
-    """The pool of a name on the command line: "" for trackers, "24,50" with clocks, "auto" with one that seeks."""
+    """The pool of a name on the command line: "" for trackers, "24,50" with clocks, "auto" with one that seeks.
+
+    "swift" among these words asks for the weights that move faster.
+    """
     words = [word.strip() for word in option.split(",")] if option else []
-    periods, auto = [], False
+    periods: list[int] = []
     for word in words:
-        if word == "auto":
-            auto = True
-        elif word.isdecimal() and int(word) > 0:
+        if word in ("auto", "swift"):
+            continue
+        if word.isdecimal() and int(word) > 0:
             periods.append(int(word))
         else:
             raise SpecError(
-                f'"{word}" in "pool:{option}" is no period. A pool takes "auto", or the periods of its clocks in '
-                "rounds, whole numbers from 1 on: pool, pool:24, pool:24,168, pool:auto."
+                f'"{word}" in "pool:{option}" is no period. A pool takes the periods of its clocks in rounds, whole '
+                'numbers from 1 on, and the words "auto" and "swift": pool, pool:24, pool:24,168, pool:auto.'
             )
-    return Pool(clocks=tuple(periods), auto=auto)
+    return Pool(clocks=tuple(periods), auto="auto" in words, swift="swift" in words)
 
 
 def _trackers() -> list[LearnerLike]:

@@ -10,9 +10,10 @@ whether a proposal is any good is for the losses to say, since a pool gives weig
 
 their autocorrelation, by fast Fourier transforms. Costs that drift slowly have a large rho(1), and yet no period: what
 a period shows is that rho comes *back*. So the mark of a lag d is how far rho(d) lies above the least of rho before d;
-the mark of noise is of the order of 1/sqrt(h). The least lag whose mark is at least nine tenths of the largest is
-proposed, where that is above 6/sqrt(h); the multiples of a period have about the same mark as the period. A period that
-is in use is kept unless the new one has a mark that is a quarter larger.
+the mark of noise is of the order of 1/sqrt(h). A period is proposed where the largest mark is above 6/sqrt(h). The
+multiples of a period have about the same mark as the period, and so have its neighbours where costs are smooth: of the
+first consecutive lags whose marks are at least nine tenths of the largest, the one is taken whose multiples have the
+largest marks on average. A period that is in use is kept unless the new one has a mark that is a quarter larger.
 
 **When it looks.** After 16, 24, 32, 48, 64, ... rounds until its memory is full, and then each time that half of it has
 been replaced. What it does depends on the costs alone, not on how they are cut into blocks.
@@ -173,7 +174,9 @@ def proposed(costs: Floats, period: int) -> int:
     marks = marks_of(costs)
     if marks.size < 3 or not marks.max() > NOISE / np.sqrt(rounds):
         return period
-    best = int(np.flatnonzero(marks >= AS_GOOD * marks.max())[0])
+    good = np.flatnonzero(marks >= AS_GOOD * marks.max())
+    first = good[good - np.arange(good.size) == good[0]]  # consecutive ones
+    best = int(max(first, key=lambda lag: float(marks[lag::lag].mean())))
     in_use = marks[period] if 1 < period < marks.size else 0.0
     return best if marks.max() > BETTER * in_use else period
 

@@ -77,10 +77,9 @@ class Experts:
 
 def experts_of(learner: CompleteLearner, state: State, loss: float) -> Experts | None:
     """The experts of a pool after a game in which it paid ``loss``; None for any other learner."""
-    experts: tuple[CompleteLearner, ...] | None = getattr(learner.own, "experts", None)
-    if not learner.ours or experts is None or state is None:
+    if not learner.experts or state is None:
         return None
-    names = [expert.name for expert in experts]
+    names = [expert.name for expert in learner.experts]
     losses = dict(zip(names, np.asarray(state.losses).tolist(), strict=True))
     weights = dict(zip(names, np.asarray(state.weights).tolist(), strict=True))
     return Experts(loss, losses, weights, state.mixed, loss - state.flow)

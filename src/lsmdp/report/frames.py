@@ -23,7 +23,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.game import Run
-from lsmdp.policy import Policy
+from lsmdp.policy import AnyPolicy
 from lsmdp.report.layout import STATES_LAID_OUT, layout
 from lsmdp.theory.trace import Standing
 
@@ -65,7 +65,7 @@ class Film:
             fields[f"flow:{name}"] = self._flow(policy)
         self.shots.append({"t": t, "fields": fields})
 
-    def _flow(self, policy: Policy) -> dict[str, Any]:
+    def _flow(self, policy: AnyPolicy) -> dict[str, Any]:
         lmdp = self.run.lmdp
         if lmdp.grid_shape is not None:
             return mean_steps(policy, self.places)
@@ -76,7 +76,7 @@ class Film:
         lmdp, start = self.run.lmdp, self.run.game.start
         everyone = [player.learner for player in self.run.game.players]
         learners = [learner for learner in everyone if learner.name in self.names]
-        states, laws = [learner.init(lmdp) for learner in learners], [start for _ in learners]
+        states, laws = [learner.init(lmdp, start) for learner in learners], [start for _ in learners]
         total = np.zeros(lmdp.n)
         for t, c_t in enumerate(islice(iter(self.run.costs), self.run.rounds), 1):
             policies = [learner.policy(lmdp, state) for learner, state in zip(learners, states, strict=True)]
@@ -108,7 +108,7 @@ def scaled(values: Floats, root: bool = False) -> dict[str, Any]:
     return {"low": low, "high": high, "flat": flat, "data": _text(levels)}
 
 
-def likeliest_moves(policy: Policy) -> dict[str, Any]:
+def likeliest_moves(policy: AnyPolicy) -> dict[str, Any]:
     """For each state its likeliest move to another: its place among the moves of the state, and its chance."""
     P, Q = policy.lmdp.P, policy.matrix()
     rows = policy.lmdp.entry_rows
@@ -123,7 +123,7 @@ def likeliest_moves(policy: Policy) -> dict[str, Any]:
     return {"low": 0.0, "high": 1.0, "data": _text(levels.T.astype(np.uint8).ravel())}
 
 
-def mean_steps(policy: Policy, positions: Any) -> dict[str, Any]:
+def mean_steps(policy: AnyPolicy, positions: Any) -> dict[str, Any]:
     """The mean step of the policy from each state."""
     step = np.stack([policy.expect(positions[:, k]) - positions[:, k] for k in (1, 0)], axis=1)
     longest = float(np.abs(step).max())

@@ -61,7 +61,7 @@ class TracedPool:
     def __init__(self, lmdp: LMDP, unit: LMDP, law: Floats, learner: CompleteLearner) -> None:
         self.lmdp, self.unit, self.law, self.learner = lmdp, unit, law, learner
         self.state = learner.init(lmdp, law)
-        self.experts: tuple[CompleteLearner, ...] = getattr(learner.own, "experts", ())
+        self.experts = learner.experts
         self.states = [expert.init(lmdp, law) for expert in self.experts]
         self.laws = [law for _ in self.experts]
         self.losses, self.range = np.zeros(len(self.experts)), 0.0
@@ -126,5 +126,4 @@ class TracedPool:
 
     def close(self) -> PoolTrace:
         """The finished record."""
-        plain = bool(getattr(self.learner.own, "plain", False))
-        return PoolTrace(self.name, self.rows.columns(), len(self.experts), plain)
+        return PoolTrace(self.name, self.rows.columns(), len(self.experts), self.learner.hedges)

@@ -141,7 +141,7 @@ class Trace:
     @property
     def grain(self) -> float:
         """A bound on the relative rounding error of a number about one policy."""
-        everyone = (*self.players, *self.pools)
+        everyone: list[PlayerTrace | PoolTrace] = [*self.players, *self.pools]
         spans = [float(self.leader.span_v.max()), *(float(player.rows.span_v.max()) for player in everyone)]
         return 8.0 * EPS * (self.lmdp.n + max(spans))
 
@@ -271,7 +271,7 @@ class _Writer:
 
     def standing(self) -> Standing:
         """The policy that each learner is about to play, and where it is."""
-        everyone = [*self.players, *self.pools]
+        everyone: list[Traced | TracedPool] = [*self.players, *self.pools]
         return {player.name: (player.policy, player.law) for player in everyone if player.learner is not None}
 
     def play(self, cost: Floats) -> None:

@@ -158,7 +158,8 @@ def _certify_run(run: Run, rounds: int, recorded: Mapping[str, float], **options
         )
     blind = [player.learner for player in run.game.players if not player.learner.clairvoyant]
     game = trace(run.lmdp, _First(run.costs, rounds), blind, start=run.game.start, **options)
-    known = [player for player in (*game.players, *game.pools) if player.name in recorded]
+    everyone: list[PlayerTrace | PoolTrace] = [*game.players, *game.pools]
+    known = [player for player in everyone if player.name in recorded]
     return _look(game, [_replayed(game, player, recorded[player.name]) for player in known])
 
 
@@ -184,7 +185,7 @@ def _look(game: Trace, replays: list[Certificate]) -> Certificates:
     found = list(replays)
     for one in STATEMENTS.values():
         if one.per_learner:
-            everyone = [*_players(game), *game.pools]
+            everyone: list[PlayerTrace | PoolTrace] = [*_players(game), *game.pools]
             found += [made for player in everyone if one.concerns(player) for made in one.certify(game, player)]
         elif not one.standalone:
             found += one.certify(game)
