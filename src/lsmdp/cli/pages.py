@@ -78,7 +78,7 @@ def figures(
 DEMO = {
     "kernel": "museum",
     "costs": "danger",
-    "learners": ("ftl", "track", "phased", "passive"),
+    "learners": ("pool", "ftl", "track", "passive"),
     "rounds": 2_000,
     "start": "769",  # in the middle of the hall
     "seed": 0,
@@ -121,12 +121,12 @@ def _tell(summary: dict[str, Any], path: Path) -> None:
 
     console = Console(highlight=False)
     console.print(demo_table(summary))
-    learners = summary["learners"]
-    regret, T = learners["ftl"]["regret"]["leader"], summary["rounds"]
-    share = 1.0 - learners["ftl"]["loss"] / learners["passive"]["loss"]
+    learners, plan = summary["learners"], summary["cost_of_plan_in_hindsight"]
+    alone = learners["passive"]["loss"]
+    pool, ftl, best = (1.0 - loss / alone for loss in (learners["pool"]["loss"], learners["ftl"]["loss"], plan))
     typer.echo(
-        f"Follow the leader avoids {share:.0%} of what the random walk pays, and pays {regret / T:.2g} a round more\n"
-        "than the best policy for the mean of all costs, which nobody knew in advance."
+        f"Of what the random walk pays, follow the leader avoids {ftl:.0%}, and a pool of learners with\n"
+        f"longer and shorter memories {pool:.0%}. Who had known all costs in advance would have avoided {best:.0%}."
     )
     typer.echo(f"See it move: {path} (or lsmdp demo --open)")
 
