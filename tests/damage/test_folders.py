@@ -169,3 +169,16 @@ class TestSweeps:
             with pytest.raises(LsmdpError, match=rf"{name}\" cannot be read \(.*its runs are kept"):
                 read()
             (folder.path / name).unlink()
+
+
+@pytest.mark.parametrize("way", ["half a character", "other learners"])
+def test_summaries_that_could_not_be_shown(run: Run, bad: Path, way: str) -> None:
+    summary = json.loads((bad / "summary.json").read_text())
+    if way == "half a character":
+        summary["start"] = "\ud800"
+    else:
+        del summary["learners"]["passive"]
+    (bad / "summary.json").write_text(json.dumps(summary))
+    (shown,) = look(run, bad, ("show",))
+    assert shown.exit_code == 2
+    assert 'summary.json" is damaged (' in shown.stderr

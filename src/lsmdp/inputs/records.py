@@ -24,6 +24,7 @@ def read_json(path: Path, kind: type[BaseModel]) -> dict[str, Any]:
     require_regular(path)
     try:
         content = json.loads(path.read_bytes(), parse_constant=_refused)
+        json.dumps(content, ensure_ascii=False).encode()  # half a character, which JSON can spell, cannot be printed
     except RecursionError:
         raise UnreadableError("it is nested too deeply") from None
     except ValueError as broken:

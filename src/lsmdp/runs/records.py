@@ -6,9 +6,9 @@ have more to say.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Count = Annotated[int, Field(ge=1, lt=2**53)]
 Known = float | None
@@ -90,3 +90,9 @@ class Summary(Record):
     learners: Annotated[dict[str, Figures], Field(min_length=1)]
     notes: list[str]
     your_units: Units | None = None
+
+    @model_validator(mode="after")
+    def _same_learners(self) -> Self:
+        if self.your_units is not None and list(self.your_units.learners) != list(self.learners):
+            raise ValueError("the learners in your units are not those of the run")
+        return self
