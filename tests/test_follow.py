@@ -229,7 +229,7 @@ def uniform(n: int) -> np.ndarray:
 FOOLING = {
     "well switching": lambda: wells(400),
     "nearly decomposable": lambda: (clusters(2, 400, 1e-7), uniform(800)),
-    "nearly decomposable, fills up": lambda: (clusters(3, 1000, 1e-5), uniform(3000)),
+    "nearly decomposable, fills up": lambda: (clusters(3, 400, 1e-5), uniform(1200)),
     "nearly periodic": lambda: (ring(500, 0.999), uniform(500)),
     "periodic, with a clock": lambda: (clock(48, 20), uniform(960)),
     "reversible up to one edge": lambda: (one_edge_off(25), uniform(625)),
