@@ -10,11 +10,10 @@ in the kernel, and the slowest mode has to be found again in each round.
 (V, R) the residual can be lowered without a solve: the pairs are kept with orthonormal R (generalised conjugate
 residuals on a map that is not quite linear). A few slow modes, where the old factor is wrong most, cost one pair each.
 
-*One compiled call, many rounds.* The loop works in the order of elimination, on a copy of P in that order; it takes no
-logarithm and no exponential of a number near 1 or 0 but by its series. Where the contraction so far says that the next
-step is the last one, the step is followed by the certificate in place of such an update: z = e^{-v} afresh, Pz, and the
-enclosure of sparse.py with the largest of each of its terms. What that computes of v alone is the residual that the
-next round begins with, so that a round of k steps reads P about k times in all.
+*One compiled call, many rounds.* The loop works in the order of elimination, on a copy of P in that order. Each step is
+followed by the certificate: z = e^{-v} afresh, Pz, and the enclosure of sparse.py with the largest of each of its
+terms. What that computes of v alone is the residual that the next step or the next round begins with, so that a round
+of k steps reads P about k times in all.
 """
 
 from __future__ import annotations
