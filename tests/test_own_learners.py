@@ -424,7 +424,7 @@ def test_a_block_that_peeks_is_found() -> None:
         check_learner(Early(0))
     with pytest.raises(CheckError, match=r"otherwise round by round than in one go: in round 3 its policy_change"):
         check_learner(Early(3))
-    with pytest.raises(CheckError, match=r'"Early" returned another v for the round after them than that of policy'):
+    with pytest.raises(CheckError, match=r'"Early" returned another policy for the round after them than policy'):
         check_learner(Early(-1))
     check_learner(Early(10**6))
 
