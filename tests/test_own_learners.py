@@ -420,11 +420,11 @@ def test_a_block_that_peeks_is_found() -> None:
                 values[self.at] += costs[self.at]
             return Played(values, nothing, nothing, np.zeros(len(costs), np.int64), state)
 
-    with pytest.raises(CheckError, match=r'"Early" returned another v for the first of these rounds than that of pol'):
+    with pytest.raises(CheckError, match=r'"Early" returned another policy for the first of these rounds than pol'):
         check_learner(Early(0))
     with pytest.raises(CheckError, match=r"otherwise round by round than in one go: in round 3 its policy_change"):
         check_learner(Early(3))
-    with pytest.raises(CheckError, match=r'"Early" returned another v for the round after them than that of policy'):
+    with pytest.raises(CheckError, match=r'"Early" returned another policy for the round after them than policy'):
         check_learner(Early(-1))
     check_learner(Early(10**6))
 

@@ -243,7 +243,8 @@ class CompleteLearner:
         found: Played = getattr(self.own, self.blocks)(lmdp, state, self._shown(costs), *extra)
         if not self.ours:
             self._check_block(found, (len(costs), lmdp))
-        coming = self.policy(lmdp, found.state)
+        known = found.policies.get(len(costs)) if self.ours else None
+        coming = self.policy(lmdp, found.state) if known is None else known
         if not self.ours:
             for k, there, round_ in ((0, policy, "the first of these rounds"), (-1, coming, "the round after them")):
                 if not same_policy(_played(lmdp, found, k), there):

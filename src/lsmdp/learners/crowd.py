@@ -25,6 +25,7 @@ from lsmdp._core.sparse import SPAN_OF_ONE_SCALE
 from lsmdp._core.trackers import track_together
 from lsmdp.arrays import Floats, Ints, mean
 from lsmdp.errors import SpecError
+from lsmdp.inputs.forms import LARGEST
 from lsmdp.learners.complete import CompleteLearner
 from lsmdp.learners.protocol import Several, State
 from lsmdp.learners.track import TrackTheDiscounted, TrackTheLeader
@@ -32,6 +33,8 @@ from lsmdp.mixture import Mixture
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
+# Bounds that hold of any average cost: nobody asks the experts of a pool for theirs, and they would take a pass each.
+NOTHING_PROVED = (-LARGEST, LARGEST)
 # Numbers of the experts' values that are at hand at a time: 2 MB, and several times that of what is made of them.
 NUMBERS_AT_HAND = 2**18
 
@@ -147,8 +150,7 @@ def _track(lmdp: LMDP, trackers: Sequence[Any], states: Sequence[Any], costs: Fl
     hands = [Hand(values[i], {}, Weights(*(array[i] for array in seen)), flat) for i in range(len(trackers))]
     after = []
     for i, (tracker, state) in enumerate(each):
-        _, lo, hi = lmdp.moves.residual(means[i, -2], values[i, -2])
-        after.append(tracker.after(state, costs, means[i], values[i, -1].copy(), (float(lo), float(hi))))
+        after.append(tracker.after(state, costs, means[i], values[i, -1].copy(), NOTHING_PROVED))
     return hands, after
 
 

@@ -13,7 +13,7 @@ a period shows is that rho comes *back*. So the mark of a lag d is how far rho(d
 the mark of noise is of the order of 1/sqrt(h). A period is proposed where the largest mark is above 6/sqrt(h). The
 multiples of a period have about the same mark as the period, and so have its neighbours where costs are smooth: of the
 first consecutive lags whose marks are at least nine tenths of the largest, the one is taken whose multiples have the
-largest marks on average. A period that is in use is kept unless the new one has a mark that is a quarter larger.
+largest marks on average. A period that is in use is kept unless that average is larger by a twentieth for the new one.
 
 **When it looks.** After 16, 24, 32, 48, 64, ... rounds until its memory is full, and then each time that half of it has
 been replaced. What it does depends on the costs alone, not on how they are cut into blocks.
@@ -49,8 +49,8 @@ ROUNDS_BEFORE_A_LOOK = 16  # Below this many rounds any lag looks like a period,
 NOISE = 6.0
 # Marks within this factor of the largest are as good: those of the multiples of a period are.
 AS_GOOD = 0.9
-# The mark of a new period must be so many times that of the one in use.
-BETTER = 1.25
+# The marks of a new period and its multiples must be so many times those of the one in use: each change costs a day.
+BETTER = 1.05
 
 
 class SeekState(NamedTuple):
@@ -176,9 +176,10 @@ def proposed(costs: Floats, period: int) -> int:
         return period
     good = np.flatnonzero(marks >= AS_GOOD * marks.max())
     first = good[good - np.arange(good.size) == good[0]]  # consecutive ones
-    best = int(max(first, key=lambda lag: float(marks[lag::lag].mean())))
-    in_use = marks[period] if 1 < period < marks.size else 0.0
-    return best if marks.max() > BETTER * in_use else period
+    scores = {int(lag): float(marks[lag::lag].mean()) for lag in first}
+    best = max(scores, key=lambda lag: scores[lag])
+    in_use = float(marks[period::period].mean()) if 1 < period < marks.size else 0.0
+    return best if scores[best] > BETTER * in_use else period
 
 
 def marks_of(costs: Floats) -> Floats:
