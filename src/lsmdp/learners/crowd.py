@@ -25,7 +25,7 @@ from lsmdp._core.sparse import SPAN_OF_ONE_SCALE
 from lsmdp._core.trackers import track_together
 from lsmdp.arrays import Floats, Ints, mean
 from lsmdp.errors import SpecError
-from lsmdp.inputs.forms import LARGEST
+from lsmdp.inputs.forms import LARGEST_NUMBER
 from lsmdp.learners.complete import CompleteLearner
 from lsmdp.learners.protocol import Several, State
 from lsmdp.learners.track import TrackTheDiscounted, TrackTheLeader
@@ -34,7 +34,7 @@ from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
 # Bounds that hold of any average cost: nobody asks the experts of a pool for theirs, and they would take a pass each.
-NOTHING_PROVED = (-LARGEST, LARGEST)
+NOTHING_PROVED = (-LARGEST_NUMBER, LARGEST_NUMBER)
 # Numbers of the experts' values that are at hand at a time: 2 MB, and several times that of what is made of them.
 NUMBERS_AT_HAND = 2**18
 
