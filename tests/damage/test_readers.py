@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 from pyarrow import parquet
 
@@ -262,3 +263,11 @@ def test_names_that_ask_for_too_much(name: str) -> None:
 def test_a_number_of_many_digits_in_a_name() -> None:
     with pytest.raises(SpecError, match="PERIOD is a whole number of at least 1"):
         lsmdp.costs.read_costs("switching:" + "9" * 5000, lsmdp.sources.makers.rank_one(2), rounds=1)
+
+
+def test_healthy_tables_of_any_size_are_read(tmp_path: Path) -> None:
+    """Pages about as large as the buffer that they are read through: pyarrow before 19 refuses such files."""
+    for rows in range(7_000, 9_000, 100):
+        table = pyarrow.table({"round": range(rows), "cost": np.random.default_rng(rows).random(rows)})
+        parquet.write_table(table, tmp_path / "table.parquet", **CHECKSUMS)
+        assert read_parquet(tmp_path / "table.parquet").equals(table)
