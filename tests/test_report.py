@@ -336,6 +336,9 @@ def test_the_demo_plays_tells_and_writes_a_page(run: Run, tmp_path: Path, monkey
     for word in ("ftl", "track", "phased", "passive", "regret vs leader", "rounds a second", "nobody knew in advance"):
         assert word in done.stdout
     assert (folder / "report.html").stat().st_size < LARGEST
+    certified = told_by(folder / "report.html")["certificates"]
+    assert certified["certified_rounds"] >= 1
+    assert "wrong" not in certified["finding"]
     monkeypatch.setattr(pages, "write", lambda *_: (folder / "report.html", None))  # as it just was
     again = run("demo", "--out", str(folder), "--json", "--quiet")  # nothing is left to play
     assert json.loads(again.stdout)["page"] == str(folder / "report.html")
