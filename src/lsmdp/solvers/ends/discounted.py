@@ -29,8 +29,8 @@ from lsmdp.solvers.problem import Problem
 from lsmdp.values import Values
 
 AVERAGE_WIDTH = 1e-3  # of the average solution to start from, in units of the span of the costs
-# From this discount on, the average solution is closer than the mean cost. On grids, Newton's method takes 14 factors
-# from the mean cost for 0.99999, and 3 from the average; for 0.999 it takes one more from the average.
+# From this discount on, the average solution is worth its price. For 0.99999 on a 120 x 120 grid, Newton's method took
+# 14 factors from the mean cost and 3 from the average; for 0.999 it takes about as many from either.
 LATE = 0.9999
 _SMALLEST = 1e-290  # Numbers between this one and its inverse have kept all their digits.
 
