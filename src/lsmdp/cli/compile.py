@@ -85,6 +85,7 @@ def jobs() -> Iterator[Job]:
         FollowTheLeader,
         Passive,
         PhasedLeader,
+        Pool,
         TrackTheLeader,
         WindowLeader,
     )
@@ -111,6 +112,7 @@ def jobs() -> Iterator[Job]:
         DiscountedLeader(),
         WindowLeader(5),
         Clock(3),
+        Pool(),
         BeTheLeader(),
         Passive(),
     ]
