@@ -86,6 +86,7 @@ def jobs() -> Iterator[Job]:
         FollowTheLeader,
         Passive,
         PhasedLeader,
+        Pool,
         TrackTheLeader,
         WindowLeader,
     )
@@ -113,6 +114,7 @@ def jobs() -> Iterator[Job]:
         DiscountedLeader(),
         WindowLeader(5),
         Clock(3),
+        Pool(),
         BeTheLeader(),
         Passive(),
     ]

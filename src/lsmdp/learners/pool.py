@@ -20,9 +20,9 @@ costs. Both sums are in the state, and ``run.regret()["pool"].experts`` shows th
 in a round: the first sum is at most what the best of E experts pays plus r (1.77 sqrt(T log E) + 2). ``swift=True``
 has AdaHedge's rate instead, step by step, and a share of 1/1000 that is handed out evenly after each round, so that an
 expert comes back within a few rounds when its time has come. **No bound in T is proved for that.** In games of 4,000
-rounds on 12 and 16 states it paid up to 2 less than Hedge on costs that stay of one kind, and 8 more on a wave without
-a clock for it; on 16,000 rounds of costs that change their kind three times it paid 40 to 55 less. The right side of
-the theorem is computed in every run, whatever the weights.
+rounds on 12 and 16 states, with costs that stay of one kind, it paid from 1 less than Hedge to 2 more, and 8 more on a
+wave without a clock for it; on 16,000 rounds of costs that change their kind three times it paid 40 to 55 less. The
+right side of the theorem is computed in every run, whatever the weights.
 
 **The experts.** Unless others are given: trackers, which take a Bellman update a round and no solve (track.py). They
 track the zero cost (that is P), the mean of all costs, and discounted means in which the newest cost has the weight
