@@ -1,7 +1,7 @@
 """Discounted costs: v = c - T log P e^{-av/T}, between two bounds.
 
 The start is the mean cost or, for a near 1 and an irreducible P, the long-run average, lambda/(1 - a) + v; settle.py
-does the rest. Constants are no trouble, since B(v + k) = Bv + ak: after each few sweeps v is moved by the constant that
+does the rest. Constants are no trouble, since B(v + k) = Bv + ak: after each few steps v is moved by the constant that
 puts the middle of its residuals at 0, so that only their *span* counts, and that shrinks as fast as the chain mixes,
 however close a is to 1. The matrix of Newton's method is I - a Q_v, a chain that is killed at the rate 1 - a
 everywhere. If P is reversible, its rows times the law of Q_v are symmetric, and half a factor does (problem.py).
@@ -24,7 +24,7 @@ from lsmdp.ends import Discounted
 from lsmdp.model import LMDP
 from lsmdp.solution import Solution
 from lsmdp.solvers.ends.goal import scale_of, status_of
-from lsmdp.solvers.ends.settle import Factored, Settled, Trail, settle
+from lsmdp.solvers.ends.settle import SWEEPS_OF_A_GROUP, Factored, Settled, Trail, settle
 from lsmdp.solvers.problem import Problem
 from lsmdp.values import Values
 
@@ -33,6 +33,8 @@ AVERAGE_WIDTH = 1e-3
 # From this discount on, the average solution is worth its price. For 0.99999 on a 120 x 120 grid, Newton's method took
 # 14 factors from the mean cost and 3 from the average; for 0.999 it takes about as many from either.
 LATE_DISCOUNT = 0.9999
+# Residuals whose span is this share of what the tolerance allows will do: the rest is for rounding.
+SHARE_OF_THE_TOLERANCE_OF_A_DISCOUNT = 0.1
 _LEAST_EXACT_NUMBER = 1e-290  # Numbers between this one and its inverse have kept all their digits.
 
 
@@ -73,9 +75,20 @@ class Killed(Settled[Discount]):
             exits.sweep(lmdp.P, c, out, T, way, a)
         return out
 
+    def relaxed(self, v: Floats) -> Floats:
+        """v after some averaged steps (Bv + BBv)/2, and moved by the constant that puts its residuals around 0.
+
+        B takes constants to constants, so that the span of the residuals shrinks as fast as the chain mixes. Sweeps in
+        place do not: they turn an error in the constant into differences, which the next constant brings back.
+        """
+        for _ in range(SWEEPS_OF_A_GROUP):
+            once = v + self.residual(v)[0]
+            v = once + self.residual(once)[0] / 2.0
+        return self.centred(v)
+
     def centred(self, v: Floats) -> Floats:
         """v moved by the constant that puts the middle of its residuals at 0."""
-        r = self.problem.residual(v)[0]
+        r = self.residual(v)[0]
         return np.asarray(v + (float(r.min()) + float(r.max())) / 2.0 / (1.0 - self.problem.discount))
 
     def factored(self, v: Floats) -> Factored:
@@ -107,9 +120,13 @@ def solve_discounted(
         story.append(f"The average solution to start from ({found.solver}): {found.average_cost:.6g} a step.")
     else:
         v = killed.centred(np.full(lmdp.n, float(c.mean()) / (1.0 - a)))
-    trail = settle(killed, Trail(v))
-    pair = problem.pair(trail.v)
-    width, scale = float((pair.upper - pair.lower).max()), scale_of(lmdp, c, pair.upper)
+    trail = Trail(v)
+    for enough in (SHARE_OF_THE_TOLERANCE_OF_A_DISCOUNT * tol * (1.0 - a) * scale_of(lmdp, c, v), 0.0):
+        settle(killed, trail, enough)
+        pair = problem.pair(trail.v)
+        width, scale = float((pair.upper - pair.lower).max()), scale_of(lmdp, c, pair.upper)
+        if width <= tol * scale:
+            break
     return Values(
         lmdp=lmdp,
         c=c,

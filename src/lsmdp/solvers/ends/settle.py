@@ -94,9 +94,9 @@ class Settled(ABC, Generic[Problem]):
     def factored(self, v: Floats) -> Factored:
         """I - Q_v, factored."""
 
-    def centred(self, v: Floats) -> Floats:
-        """v moved by a constant, where constants are no trouble; only between sweeps, for it spoils Newton's steps."""
-        return v
+    def relaxed(self, v: Floats) -> Floats:
+        """v after a group of what is tried before any factor: of double sweeps, unless there is something better."""
+        return self.swept(v, SWEEPS_OF_A_GROUP)
 
     def limited(self, v: Floats) -> Floats:
         """v lowered to what is known to be above the solution, where anything is."""
@@ -147,7 +147,7 @@ def _sweeps(problem: Settled[Any], trail: Trail, most: int, enough: float) -> bo
     size, floor = _seen(problem, v, enough)
     best = (size, v)
     while not size <= floor and taken < most:
-        v = problem.centred(problem.swept(v, SWEEPS_OF_A_GROUP))
+        v = problem.relaxed(v)
         taken += 1
         before, (size, floor) = size, _seen(problem, v, enough)
         if size < best[0]:
