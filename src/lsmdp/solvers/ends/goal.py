@@ -42,9 +42,9 @@ from lsmdp.values import Values
 
 # Up to this span of v / T the linear system for e^{-v/T} is solved: e^-650 is far above the smallest float.
 LINEAR_REACH = 650.0
-# A residual of this share of the tolerance will do, since most exits take less than some 50 steps and add up as many
-# residuals; where they take more, what follows goes on to the limit of rounding.
-SHARE_OF_THE_TOLERANCE_AT_GOALS = 1e-2
+# A residual of this share of the tolerance will do, since most exits take less than some 500 steps and add up as many
+# residuals.
+SHARE_OF_THE_TOLERANCE_AT_GOALS = 1e-3
 # The bounds that decide about negative costs are made narrower from the first of these widths to the last, in units of
 # the costs; beyond it there is rounding only.
 FIRST_WIDTH, LAST_WIDTH = 1e-4, 1e-13
