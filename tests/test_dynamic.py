@@ -298,7 +298,7 @@ def test_costs_that_are_too_many_to_hold(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_second_formula_waits_until_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     run = play(small(10), [FollowTheLeader(), Passive()], some_costs(50, 4, 8))
     eager = run.regret()["ftl"].dynamic
-    monkeypatch.setattr(LIMITS, "REPLAY_WORK", 0.0)
+    monkeypatch.setattr(LIMITS, "WORK_OF_A_REPLAY", 0.0)
     found = run.regret()
     lazy = found["ftl"].dynamic
     assert isinstance(lazy, Dynamic)
@@ -319,7 +319,7 @@ def test_it_is_left_out_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     run = play(small(10), FollowTheLeader(), some_costs(50, 4, 8))
     assert run.regret(dynamic=False)["ftl"].dynamic is None
     assert run.regret(dynamic=False).notes == []
-    monkeypatch.setattr(LIMITS, "PLAN_WORK", 0.0)
+    monkeypatch.setattr(LIMITS, "WORK_OF_A_PLAN", 0.0)
     found = run.regret()
     assert found["ftl"].dynamic is None
     assert found["ftl"].to_dict()["regret"]["dynamic"] is None

@@ -30,7 +30,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where playing all rounds again counts as too long."""
-    monkeypatch.setattr(LIMITS, "REPLAY_WORK", 0.0)
+    monkeypatch.setattr(LIMITS, "WORK_OF_A_REPLAY", 0.0)
 
 
 def told(path: Path, which: str = "none") -> dict[str, Any]:

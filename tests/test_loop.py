@@ -20,7 +20,7 @@ from lsmdp.errors import (
 )
 from lsmdp.follow.loop import Loop, _examined, _plain
 from lsmdp.follow.memory import Memory
-from lsmdp.learners import NAMES, learner_by_name
+from lsmdp.learners import NAMES, completed, learner_by_name
 
 RING = lsmdp.ring(5)
 NAMED = lsmdp.LMDP(lsmdp.ring(3).P, ["Büro", "café", "駅"])
@@ -45,7 +45,8 @@ class TestAnswers:
     @pytest.mark.parametrize("name", sorted(set(NAMES) - {CLAIRVOYANT, "visited"}))
     def test_they_are_the_loop_of_the_readme(self, name: str) -> None:
         learner = learner_by_name(name)
-        loop, state = Loop.of(RING, learner, start=0), learner.init(RING)
+        loop, (whole,) = Loop.of(RING, learner, start=0), completed(learner)
+        state = whole.init(RING, np.eye(RING.n)[0])
         for t, c_t in enumerate(costs_of(RING, 12), start=1):
             state = learner.observe(RING, state, c_t)
             answer = loop.answer(said(cost=c_t.tolist(), state=t % 5))

@@ -47,10 +47,10 @@ def costs_of(lmdp: lsmdp.LMDP, rounds: int = ROUNDS) -> Any:
 
 def played(lmdp: lsmdp.LMDP, learner: Learner, state: State, costs: Any) -> list[bytes]:
     """The policies of the rounds, and of the round after, as bytes."""
-    seen = [learner.policy(lmdp, state).v.tobytes()]
+    seen = [learner.policy(lmdp, state).matrix().data.tobytes()]
     for c_t in costs:
         state = learner.observe(lmdp, state, c_t)
-        seen.append(learner.policy(lmdp, state).v.tobytes())
+        seen.append(learner.policy(lmdp, state).matrix().data.tobytes())
     return seen
 
 

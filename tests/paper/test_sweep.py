@@ -14,7 +14,7 @@ from .games import FAMILIES, checked, random_game
 
 BLOCKS, BLOCK = 1, 28
 FIRST_SEED = 1_000  # not those of the other tests
-LEARNERS = ("track", "plain-track")
+LEARNERS = ("track", "plain-track", "pool")
 ABOUT_GAMES = [label for label, one in STATEMENTS.items() if not one.standalone]
 
 # Where a statement has a condition that some games do not meet, the share of them that have to meet it: a game of one

@@ -74,10 +74,10 @@ class Text(NamedTuple):
         """How a file is written, from its first lines; of the first, which may hold names, only its separators."""
         try:
             separator, strewn, titles = dialect_of(path)
-        except UnicodeDecodeError:
-            return cls()  # the line where it is will say so
-        first, *below = first_lines(path)[:2] or [""]
-        cells = [cell for line in below or [first] for cell in cut(line, separator)]
+            first, *below = first_lines(path)[:2] or [""]
+            cells = [cell for line in below or [first] for cell in cut(line, separator)]
+        except (UnicodeDecodeError, csv.Error):
+            return cls()  # the line that is at fault will say so
         return cls(separator, strewn, titles if strewn else None, has_decimal_commas(cells, separator))
 
     def cells(self, line: str) -> list[str]:

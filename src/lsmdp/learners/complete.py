@@ -218,7 +218,9 @@ class CompleteLearner:
     @property
     def experts(self) -> tuple[CompleteLearner, ...]:
         """Those of a pool, with whose losses and weights its state is filled; of no other learner."""
-        return tuple(getattr(self.own, "experts", ())) if self.ours else ()
+        found = getattr(self.own, "experts", ())
+        known = isinstance(found, tuple) and all(isinstance(one, CompleteLearner) for one in found)
+        return found if known else ()
 
     @property
     def hedges(self) -> bool:
