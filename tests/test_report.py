@@ -333,7 +333,15 @@ def test_the_demo_plays_tells_and_writes_a_page(run: Run, tmp_path: Path, monkey
     folder = tmp_path / "demo"
     done = run("demo", "--out", str(folder), "--quiet")
     assert done.exit_code == 0, done.stderr
-    for word in ("pool", "ftl", "track", "passive", "regret vs leader", "rounds a second", "had known all costs in advance"):
+    for word in (
+        "pool",
+        "ftl",
+        "track",
+        "passive",
+        "regret vs leader",
+        "rounds a second",
+        "known all costs in advance",
+    ):
         assert word in done.stdout
     assert (folder / "report.html").stat().st_size < LARGEST
     certified = told_by(folder / "report.html")["certificates"]
