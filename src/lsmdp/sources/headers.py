@@ -73,6 +73,8 @@ NO_PLACES = "date time datetime timestamp at lat latitude lon lng long longitude
 # A column with one of these words in its name may hold times.
 TIMES = frozenset(("date", "time", "datetime", "timestamp", "at"))
 NAMES_OF_A_HEADER = 12  # So many names of a header are quoted in a sentence.
+# A name of a column with more words than this is a text that has gone astray, and is not looked at word by word.
+WORDS_OF_A_NAME = 12
 
 
 def words_of(name: str) -> list[str]:
@@ -138,6 +140,8 @@ def _is_place(words: Sequence[str]) -> bool:
 
 
 def _counterparts(words: list[str]) -> Iterator[list[str]]:
+    if len(words) > WORDS_OF_A_NAME:
+        return
     for at, word in enumerate(words):
         for end in PAIRED_WORDS.get(word, ()):
             yield [*words[:at], end, *words[at + 1 :]]
