@@ -171,7 +171,7 @@ def checked(game: Trace, reading: str | None = None) -> Iterator[Certificate]:
         if one.standalone or (reading == "printed" and not one.printed):
             continue
         if one.per_learner:
-            players = (player for player in (game.ftl, *game.players) if one.concerns(player))
+            players = (player for player in (game.ftl, *game.players, *game.pools) if one.concerns(player))
             yield from (one.check(game, player, reading=reading) for player in players)
         else:
             yield one.check(game, reading=reading)
