@@ -206,6 +206,18 @@ def test_bits_do_not_depend_on_the_cuts(model: str, name: str) -> None:
     assert repr(losses[0]) == repr(losses[1]) == repr(losses[2])
 
 
+def test_an_equal_mixture_is_not_taken_for_the_same_crowd() -> None:
+    """Trackers that have seen costs that are the same everywhere play P again, but have learned of the mean."""
+    lmdp, costs = lsmdp.ring(5), np.ones((30, 5))
+    costs[20:] = np.random.default_rng(0).random((10, 5))
+    games = [Game.begin(lmdp, Pool()) for _ in range(2)]
+    games[0].play(costs)
+    for c_t in costs:
+        games[1].play(c_t[np.newaxis])
+    one, other = (game.players[0].learner.pack(game.players[0].state) for game in games)
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
 def test_where_it_starts_is_known() -> None:
     """On a chain that goes to and fro, experts that began in the wrong place would never meet the pool."""
     lmdp = lsmdp.LMDP([[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [0.0, 1.0, 0.0]])

@@ -7,9 +7,7 @@ import numpy.typing as npt
 import pytest
 
 import lsmdp
-from lsmdp._core.full import UNKNOWN, Weights, weigh_block
-from lsmdp._core.mixtures import Odds, account, add_flow, blend, completed_rows, losses_of, weigh
-from lsmdp._core.trackers import track_together
+from lsmdp._core.mixtures import Odds, account, add_flow, completed_rows, weigh
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,27 +33,18 @@ def crowd(n: int, E: int, rounds: int) -> tuple[lsmdp.LMDP, Floats, Floats, Floa
 
 @pytest.mark.parametrize("E", [1, 2, 5, 8])
 @pytest.mark.parametrize("n", [3, 8, 13])
-def test_blend_and_add_flow(n: int, E: int) -> None:
+def test_flows_are_added_and_completed(n: int, E: int) -> None:
     lmdp, values, laws, w, _ = crowd(n, E, 4)
-    P, T, padded = lmdp.P.toarray(), lmdp.temperature, lmdp.square.columns.shape[1]
-    wide, u, s = np.zeros((E, 4, padded)), np.empty((E, 4, padded)), np.empty((E, 4, padded))
-    wide[:, :, :n] = laws
-    for i in range(E):
-        seen = Weights.blank(4, padded)
-        assert weigh_block(lmdp.square, T, values[i], UNKNOWN, seen) == 4
-        u[i], s[i] = seen.w, seen.s
-    weights, kl, mass = blend(lmdp.P, w, wide, u, s)
+    P, T = lmdp.P.toarray(), lmdp.temperature
     for k in range(4):
         own = np.exp(-values[:, k] / T)
         R = sum(w[k, i] * laws[i, k][:, None] / (P @ own[i])[:, None] * own[i] for i in range(E))
         Q, divergence, m = completed(P, R)
-        np.testing.assert_allclose(weights[k], Q[lmdp.entry_rows, lmdp.P.indices], atol=1e-14)
-        np.testing.assert_allclose(kl[k], divergence, atol=1e-14)
-        np.testing.assert_allclose(mass[k], m, atol=1e-14)
         flows = np.zeros(lmdp.nnz)
         for i in range(E):
             add_flow(lmdp.P, w[k, i] * laws[i, k] / (P @ own[i]), own[i], flows)
-        for one, other in zip(completed_rows(lmdp.P, flows), (weights[k], kl[k], mass[k]), strict=True):
+        expected = Q[lmdp.entry_rows, lmdp.P.indices], divergence, m
+        for one, other in zip(completed_rows(lmdp.P, flows), expected, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-14)
 
 
@@ -65,22 +54,6 @@ def test_a_row_that_floats_have_all_but_lost_sums_to_one() -> None:
         Q, kl, _ = completed_rows(lmdp.P, np.full(lmdp.nnz, size))
         np.testing.assert_allclose(np.add.reduceat(Q, lmdp.P.indptr[:-1]), 1.0, rtol=1e-14)
         np.testing.assert_allclose(kl, 0.0, atol=1e-14)
-
-
-def test_losses() -> None:
-    lmdp, values, laws, _, costs = crowd(6, 1, 5)
-    P, T, padded = lmdp.P.toarray(), lmdp.temperature, lmdp.square.columns.shape[1]
-    seen, wide = Weights.blank(4, padded), np.zeros((5, padded))
-    weigh_block(lmdp.square, T, values[0, :4], UNKNOWN, seen)
-    wide[0, :6] = laws[0, 0]
-    expected = []
-    for k in range(4):
-        own = P * np.exp(-values[0, k] / T)
-        Q = own / own.sum(axis=1, keepdims=True)
-        kl = np.where(Q > 0.0, Q * np.log(np.where(Q > 0.0, Q, 1.0) / np.where(Q > 0.0, P, 1.0)), 0.0).sum(axis=1)
-        expected.append(wide[k, :6] @ (costs[k] + T * kl))
-        wide[k + 1, :6] = wide[k, :6] @ Q
-    np.testing.assert_allclose(losses_of(T, costs[:4], seen.d, seen.logs, wide), expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("share", [-1.0, 1e-3])
@@ -127,25 +100,3 @@ def test_account() -> None:
         assert change[k] == pytest.approx(np.abs(Q - then).sum(axis=1).max())
         law = law @ Q
     np.testing.assert_allclose(last, law, atol=1e-14)
-
-
-@pytest.mark.parametrize("count", [1, 2, 5])
-@pytest.mark.parametrize("n", [3, 9])
-def test_trackers_together(n: int, count: int) -> None:
-    """(B v + B B v)/2 for each, and the weights that its policies are made of; it stops where a v is too steep."""
-    lmdp = crowd(n, 1, 1)[0]
-    rng, P, T = np.random.default_rng(1), lmdp.P.toarray(), lmdp.temperature
-    means, values = rng.random((count, 6, n)), rng.random((2, count, 6, n))[0]
-    seen = Weights(*np.empty((4, count, 6, lmdp.square.columns.shape[1])))
-    assert track_together(lmdp.square, T, means, values, seen) == 6
-    for i in range(count):
-        v = values[i, 0].copy()
-        for k in range(5):
-            once = means[i, k + 1] - T * np.log(P @ np.exp(-v / T))
-            v = (once + means[i, k + 1] - T * np.log(P @ np.exp(-once / T))) / 2
-            np.testing.assert_allclose(values[i, k + 1], v - v.min(), atol=1e-13)
-        own = np.exp(-(values[i] - values[i].min(axis=1, keepdims=True)) / T)
-        np.testing.assert_allclose(seen.w[i, :, :n], own, rtol=1e-13)
-        np.testing.assert_allclose(seen.logs[i, :, :n], np.log(own @ P.T), atol=1e-13)
-    values[-1, 0, 0] += 1000.0
-    assert track_together(lmdp.square, T, means, values, seen) == 0

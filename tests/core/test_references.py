@@ -28,6 +28,11 @@ TESTED_BY = {
         "keep_plan _is_due _forecast _guess _renew _shift": "test_clocks.test_the_plan_is_that_of_the_reference",
         "enclosed": "test_clocks.test_the_bounds_hold_and_every_slot_obeys_its_equation_within_the_tolerance",
     },
+    "crowds": {
+        "play _weigh _scale _blend _move _learn": "test_crowds.test_rounds_are_those_of_the_formulas",
+        "_multiply _push": "test_crowds.test_both_manners_agree",
+        "_tile _least _spread": "test_crowds.test_rounds_are_those_of_the_formulas",
+    },
     "exits": {
         "_soft_minima": "test_exits.test_soft_minima",
         "_sweep": "test_exits.test_sweep",
@@ -65,9 +70,8 @@ TESTED_BY = {
     "matrices": {"compare_rows": "test_matrices.test_pairs_of_rows"},
     "means": {"discounted_means": "test_means.test_discounted_means"},
     "mixtures": {
-        "_blend _complete _add": "test_mixtures.test_blend_and_add_flow",
-        "_charge": "test_mixtures.test_losses",
-        "_weigh": "test_mixtures.test_weigh",
+        "complete _add": "test_mixtures.test_flows_are_added_and_completed",
+        "hedge": "test_mixtures.test_weigh",
         "_account": "test_mixtures.test_account",
     },
     "ordering": {
@@ -102,7 +106,6 @@ TESTED_BY = {
         "_levels": "test_sweeps.test_levels_are_told_apart_by_empty_bins",
         "_eliminated": "test_sweeps.test_a_few_equations_are_solved",
     },
-    "trackers": {"_track _lower _log mix_two": "test_trackers.test_each_tracker_averages_two_updates"},
     "walks": {"_running_sums _walk": "test_walks.test_the_loop_is_its_definition"},
 }
 

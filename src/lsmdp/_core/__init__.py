@@ -8,7 +8,7 @@ P, one matrix behind one interface:
 - :mod:`~lsmdp._core.sparse_steps`: Bellman updates for the mean of the costs;
 - :mod:`~lsmdp._core.full`: leaders and trackers, many rounds at once, where P is written out;
 - :mod:`~lsmdp._core.full_laws`, :mod:`~lsmdp._core.full_accounts`: stationary laws and what rounds cost, in that case;
-- :mod:`~lsmdp._core.trackers`, :mod:`~lsmdp._core.mixtures`: several trackers at once, and mixtures of their policies;
+- :mod:`~lsmdp._core.crowds`, :mod:`~lsmdp._core.mixtures`: rounds of a pool, and mixtures of policies;
 - :mod:`~lsmdp._core.clocks`: the plan of a day, renewed round after round.
 
 Linear equations with I - Q:

@@ -1,32 +1,31 @@
 """The experts of a pool in some rounds: what they play, where that leads them, what it costs, and their mixture.
 
-``play_experts`` lets every expert play and learn. Trackers on a model whose P is written out do that together
-(_core/trackers.py); everybody else does it as in a game of its own. What comes of it is a :class:`Hand` each: its value
-functions, a row a round and one for the round after.
+A :class:`Crowd` is the experts of a pool on a model. Before a round, what is known of all of them is a ``Standing``
+(_core/crowds.py): values, laws, and what their policies are made of. ``Crowd.play`` goes on from there, through some
+rounds: from the laws and the values to the losses, from these to the weights, and from all of them to the flow mixture
+(mixtures.py has the formulas). Trackers learn on the way. Everybody else plays these rounds as in a game of its own,
+beforehand.
 
-:class:`Crowd` then goes through these rounds: from the laws p^i_t and the hands to the losses l^i_t, from these to the
-weights w_t, and from all of them to the flow mixture Q_t (mixtures.py has the formulas). Rounds in which one scale
-serves all experts are taken together where P is written out; any other is taken by itself, expert by expert. Which of
-the two depends on the values of that round alone, so that it does not matter how rounds are cut into blocks.
+Rounds in which one scale serves all experts are one compiled call; any other is taken by itself, expert by expert.
+Which of the two depends on the values of that round alone, so that it does not matter how rounds are cut into blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lsmdp._core.full import UNKNOWN, Weights, weigh_block
-from lsmdp._core.full_laws import push_block
-from lsmdp._core.mixtures import Odds, add_flow, blend, completed_rows, losses_of, weigh
-from lsmdp._core.sparse import SPAN_OF_ONE_SCALE
-from lsmdp._core.trackers import track_together
-from lsmdp.arrays import Floats, Ints, mean
+from lsmdp._core.crowds import Matrix, Means, Others, Room, Rounds, Span, Standing, Weighing, play
+from lsmdp._core.mixtures import Odds, add_flow, completed_rows, hedge
+from lsmdp._core.sparse import rows
+from lsmdp.arrays import CSR, Floats, Ints, mean
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import LARGEST_NUMBER
 from lsmdp.learners.complete import CompleteLearner
+from lsmdp.learners.fixed import Passive
 from lsmdp.learners.protocol import Several, State
 from lsmdp.learners.track import TrackTheDiscounted, TrackTheLeader
 from lsmdp.mixture import Mixture
@@ -35,81 +34,209 @@ from lsmdp.policy import Policy
 
 # Bounds that hold of any average cost: nobody asks the experts of a pool for theirs, and they would take a pass each.
 NOTHING_PROVED = (-LARGEST_NUMBER, LARGEST_NUMBER)
-# Numbers of the experts' values that are at hand at a time: 2 MB, and several times that of what is made of them.
-NUMBERS_AT_HAND = 2**18
+# A product of at most so many multiplications is left to BLAS, which takes one thread for it: its bits are always the
+# same.
+MULTIPLICATIONS_OF_ONE_THREAD = 2**18
+# Where P has more zeros than this for each of its moves, to jump from move to move is quicker than a product with all.
+LARGEST_SHARE_OF_ZEROS = 4
 
 
-@dataclass(frozen=True, eq=False)
-class Hand:
-    """What an expert plays in some rounds: a v a row, and those policies of them that there are.
+class Known(NamedTuple):
+    """What a mixture remembers of the crowd that plays it: its standing, m, and the policies of all but trackers.
 
-    Trackers also have what these are made of (``Weights`` in full.py), in the rows that are ``flat``.
+    ``room`` is what the next rounds can be worked out in. Whoever takes all this may write over it, but for the values,
+    stores and laws, which the states of the experts share.
     """
 
-    values: Any
-    policies: Mapping[int, Any] = field(default_factory=dict)
-    weights: Weights | None = None
-    flat: Any = None
+    standing: Standing
+    mass: Floats
+    policies: dict[int, Policy]
+    room: Room
 
-    def policy(self, lmdp: LMDP, k: int) -> Policy:
-        """That of a row, with what is known of it."""
-        policy: Policy | None = self.policies.get(k)
-        return Policy(lmdp, self.values[k]) if policy is None else policy
+    @classmethod
+    def taken(cls, policy: Any, laws: Floats) -> Known | None:
+        """What a mixture remembers, if that is the crowd with these laws: equal mixtures may come of other crowds."""
+        known: Known | None = None if policy is None else policy.__dict__.pop("crowd", None)
+        return known if known is not None and known.standing.laws is laws else None
+
+    def copied(self) -> Standing:
+        """Its standing, to be written over."""
+        values, stores, laws, *rest = self.standing
+        return Standing(values.copy(), stores.copy(), laws.copy(), *rest)
 
 
 class Mixed(NamedTuple):
-    """Some rounds of a pool and the one after: kernels with their KL(Q || P) and m, w_t.l_t, and the odds after them.
+    """Some rounds of a pool: a row each and one for the round after, and states, steps, odds and standing after them.
 
-    ``hands`` are those that it was made of.
+    ``policies`` are those of the round after, of all experts but trackers; it is ``flat`` where one scale serves it.
     """
 
-    weights: Floats
-    kl: Floats
-    mass: Floats
-    mixed: list[float]
+    rounds: Rounds
+    states: Several
+    steps: Ints
     odds: Odds
-    hands: Sequence[Hand] = ()
+    standing: Standing
+    policies: dict[int, Policy]
+    room: Room
+    flat: bool
 
-    def policy(self, lmdp: LMDP, k: int, crowd: Sequence[Policy]) -> Mixture:
-        """That of a row, which remembers the policies that it is made of."""
-        made = Mixture.known(lmdp, self.weights[k].copy(), self.kl[k].copy())
-        made.__dict__["crowd"] = crowd
+    def coming(self, lmdp: LMDP) -> Mixture:
+        """The mixture of the round after, which remembers the crowd if one scale serves it."""
+        weights, kl, mass, _ = self.rounds
+        made = Mixture.known(lmdp, weights[-1].copy(), kl[-1].copy())
+        if self.flat:
+            made.__dict__["crowd"] = Known(self.standing, mass[-1].copy(), self.policies, self.room)
         return made
 
-    def without_last(self) -> Mixed:
-        """The same without the round after."""
-        return self._replace(weights=self.weights[:-1], kl=self.kl[:-1])
+
+@dataclass(frozen=True, eq=False)
+class Experts:
+    """The learners of a pool: what each of them makes of a cost, and which of them are no trackers."""
+
+    learners: Sequence[CompleteLearner]
+    means: Means
+    others: Ints
+
+    @classmethod
+    def of(cls, learners: Sequence[CompleteLearner]) -> Experts:
+        """Trackers are those that take one averaged Bellman update a round, and nothing else."""
+        manners = [_manner(expert) for expert in learners]
+        others = [i for i, manner in enumerate(manners) if manner is None]
+        table = np.array([(0.0, 0.0, 0.0) if manner is None else manner for manner in manners])
+        return cls(learners, Means(*table.T.copy()), np.array(others, np.int64))
 
 
-def rounds_at_hand(lmdp: LMDP, experts: int) -> int:
-    """How many rounds are best taken at a time."""
-    return max(1, NUMBERS_AT_HAND // (experts * lmdp.n)) if lmdp.moves.at_once else 1
+def _manner(expert: CompleteLearner) -> tuple[float, float, float] | None:
+    """keep, add and sums of ``Means`` for a tracker; None for others."""
+    if type(expert.own) is TrackTheDiscounted:
+        keep = 1.0 - expert.own.weight
+        return keep, 1.0 - keep, 0.0
+    one = TrackTheLeader().tracking
+    return (1.0, 1.0, 1.0) if type(expert.own) is TrackTheLeader and expert.tracking == one else None
 
 
-def joined(parts: Sequence[tuple[Floats, ...]]) -> list[Floats]:
-    """Arrays of consecutive rounds as one each."""
-    return [column[0] if len(column) == 1 else np.concatenate(column) for column in zip(*parts, strict=True)]
+class Crowd:
+    """The experts on a model, from a state of theirs on; ``known`` is what a mixture remembers of them there."""
 
+    def __init__(self, lmdp: LMDP, experts: Experts, states: Several, laws: Floats, known: Known | None = None) -> None:
+        self.lmdp, self.experts, self.states, self.known = lmdp, experts, states, known
+        fits = lmdp.n**2 <= min(LARGEST_SHARE_OF_ZEROS * lmdp.nnz, MULTIPLICATIONS_OF_ONE_THREAD // len(states))
+        self.P = lmdp.cache.get(f"moves of a pool{' written out' * fits}", lambda: _matrix(lmdp, fits))
+        if known is None:
+            self.policies = {i: self._policy(i) for i in experts.others.tolist()}
+            self.standing, self.room = self._standing(laws), Room.of(len(states), self.P)
+        else:
+            self.policies, self.standing, self.room = known.policies, known.copied(), known.room
 
-def play_experts(
-    lmdp: LMDP, experts: Sequence[CompleteLearner], states: Several, costs: Floats, first: Sequence[Policy]
-) -> tuple[list[Hand], Several, Ints]:
-    """What each plays in these rounds, their states after them, and the steps that they took in all."""
-    hands, after, steps = dict[int, Hand](), dict[int, State](), np.zeros(len(costs), np.int64)
-    together = [i for i, expert in enumerate(experts) if _is_tracker(expert)] if lmdp.square is not None else []
-    if together:
-        given = [experts[i].own for i in together], [states[i] for i in together]
-        for i, hand, state in zip(together, *_track(lmdp, *given, costs), strict=True):
-            hands[i], after[i] = hand, state
-            steps += 2
-    for i, expert in enumerate(experts):
-        if i not in hands:
-            played = expert.observe_block(lmdp, states[i], costs, first[i])
-            with_values(expert, played.kernels is None)
-            hands[i], after[i] = Hand(played.values, played.policies), played.state
+    def play(self, costs: Floats, share: float, odds: Odds, policy: Mixture | None = None) -> Mixed:
+        """Play a round for each row of costs, and make the mixture of the round after; ``policy`` is the first one."""
+        lmdp, (count, n), standing = self.lmdp, costs.shape, self.standing
+        others, states, steps, policies = self._others(costs)
+        size = count + 1
+        out = Rounds(np.empty((size, lmdp.nnz)), np.empty((size, n)), np.empty((size, n)), np.empty(count))
+        if policy is not None and self.known is not None:
+            out.weights[0], out.kl[0], out.mass[0] = policy.weights, policy.kl(), self.known.mass
+        now = Weighing(odds.weights.copy(), odds.losses.copy(), np.array([odds.gap, odds.range]), share, odds.t)
+        given, known, k = (self.experts.means, others, now, standing, self.room, out), self.known is not None, 0
+        while k <= count:
+            k, played = play(self.P, Span(costs, k, known, lmdp.temperature), *given)
+            flat = k > count
+            if not flat and not played:
+                self._alone(k, costs, now, out)
+            if k < count:
+                self._learn_alone(costs[k], odds.t + k + 1, taken=played)
+                for i, values in zip(others.which, others.values, strict=True):
+                    standing.values[i] = values[k + 1]
+            k, known = k + 1, False
+        found = Odds(now.weights, now.losses, float(now.spread[0]), float(now.spread[1]), odds.t + count)
+        return Mixed(out, self._after(states, count), steps, found, standing, policies, self.room, flat)
+
+    def _policy(self, i: int) -> Policy:
+        """What an expert that is no tracker is about to play."""
+        expert = self.experts.learners[i]
+        policy: Policy = with_values(expert, expert.policy(self.lmdp, self.states[i]))
+        return policy
+
+    def _standing(self, laws: Floats) -> Standing:
+        """What is known of the experts from their states."""
+        found = Standing.blank(len(self.states), self.lmdp.n)
+        found.laws[:], found.stores[:] = laws, 0.0
+        for i, state in enumerate(self.states):
+            if i in self.policies:
+                v = self.policies[i].v
+                found.values[i] = v - v.min()
+            else:
+                found.values[i], found.stores[i] = state.v, getattr(state, _store(state))
+        return found
+
+    def _others(self, costs: Floats) -> tuple[Others, dict[int, State], Ints, dict[int, Policy]]:
+        """What all but trackers play in these rounds, with their states, the steps of all, and the coming policies."""
+        lmdp, which, learners = self.lmdp, self.experts.others, self.experts.learners
+        states: dict[int, State] = dict(enumerate(self.states))
+        steps = np.full(len(costs), 2 * (len(states) - len(which)), np.int64)
+        values, policies = np.empty((which.size, len(costs) + 1, lmdp.n)), dict(self.policies)
+        for k, i in enumerate(which.tolist() if len(costs) else []):
+            if type(learners[i].own) is Passive:
+                values[k], states[i] = 0.0, states[i]._replace(t=states[i].t + len(costs))
+                continue
+            played = learners[i].observe_block(lmdp, states[i], costs, self.policies[i])
+            with_values(learners[i], played.kernels is None)
+            values[k] = played.values
+            coming: Any = played.policies.get(len(costs))
+            policies[i] = Policy(lmdp, values[k, -1].copy()) if coming is None else coming
+            values[k] -= values[k].min(axis=1, keepdims=True)
+            states[i] = played.state
             steps += np.asarray(played.steps, np.int64)
-    everyone = range(len(experts))
-    return [hands[i] for i in everyone], Several(after[i] for i in everyone), steps
+        return Others(which, values), states, steps, policies
+
+    def _after(self, states: dict[int, State], rounds: int) -> Several:
+        """The states after these rounds; those of trackers are rows of the standing."""
+        (values, stores, *_), (lo, hi) = self.standing, NOTHING_PROVED
+        others, made = set(self.experts.others.tolist()), []
+        for i, state in states.items():
+            if i in others or rounds == 0:
+                made.append(state)
+            else:
+                number = {"t": state.t + rounds} if hasattr(state, "t") else {}
+                made.append(state._replace(**number, **{_store(state): stores[i]}, v=values[i], lo=lo, hi=hi))
+        return Several(made)
+
+    def _alone(self, k: int, costs: Floats, now: Weighing, out: Rounds) -> None:
+        """One row, and its round if there is a cost: each expert by itself, whatever its v is."""
+        lmdp, moves, flows, paid = self.lmdp, self.lmdp.moves, np.zeros(self.lmdp.nnz), np.empty(len(self.states))
+        for i, (law, v) in enumerate(zip(self.standing.laws, self.standing.values, strict=True)):
+            flow, part = moves.flow(v.copy()), now.weights[i] * law
+            if flow.flat:
+                add_flow(lmdp.P, part / flow.s, flow.w, flows)
+            else:
+                flows += part[lmdp.entry_rows] * (moves.weights(v.copy()) / lmdp.P.data)
+            if k < len(costs):
+                kl, moved = moves.step(flow, law.copy(), each=False)
+                paid[i] = mean(law, costs[k]) + moves.control(flow, kl, law, moved)
+                law[:] = moved / moved.sum()
+        out.weights[k], out.kl[k], out.mass[k] = completed_rows(lmdp.P, flows)
+        if k < len(costs):
+            out.mixed[k] = hedge(paid, now.share, now.t + k, now.weights, now.losses, now.spread)
+
+    def _learn_alone(self, c_t: Floats, t: int, *, taken: bool) -> None:
+        """The updates of the trackers after the t-th cost, each by itself; the cost may be ``taken`` in already."""
+        (values, stores, *_), (keep, add, sums) = self.standing, self.experts.means
+        for i, (v, store) in enumerate(zip(values, stores, strict=True)):
+            if not taken:
+                store[:] = keep[i] * store + add[i] * c_t
+            target = store * (1.0 / t if sums[i] else 1.0)
+            v[:] = self.lmdp.moves.alone.track(1, True, np.stack([target, target]), v.copy()).v
+
+
+def _matrix(lmdp: LMDP, full: bool) -> Matrix:
+    """P as the rounds of a pool want it."""
+    back: CSR = lmdp.cache.get("reversed moves", lambda: lmdp.P.T.tocsr())
+    return Matrix(rows(lmdp.P), rows(back), back.toarray() if full else np.empty((0, 0)))
+
+
+def _store(state: Any) -> str:
+    """Where a tracker keeps its costs."""
+    return "c_sum" if hasattr(state, "c_sum") else "c_mean"
 
 
 def with_values(expert: CompleteLearner, policy: Any) -> Any:
@@ -120,108 +247,3 @@ def with_values(expert: CompleteLearner, policy: Any) -> Any:
             "functions. If it is a pool itself, give its experts instead: Pool([*pool.experts, ...])."
         )
     return policy
-
-
-def _is_tracker(expert: CompleteLearner) -> bool:
-    """Whether it takes one averaged Bellman update a round, and nothing else."""
-    one = TrackTheLeader().tracking
-    return type(expert.own) is TrackTheDiscounted or (type(expert.own) is TrackTheLeader and expert.tracking == one)
-
-
-def _track(lmdp: LMDP, trackers: Sequence[Any], states: Sequence[Any], costs: Floats) -> tuple[list[Hand], list[State]]:
-    """Several trackers at once; where a v spans too much for one scale, that round by itself."""
-    rounds, square = len(costs), lmdp.square
-    assert square is not None
-    each = list(zip(trackers, states, strict=True))
-    means, values = np.empty((2, len(trackers), rounds + 1, lmdp.n))
-    for i, (tracker, state) in enumerate(each):
-        means[i], values[i, 0] = tracker.means(state, costs), state.v
-    seen, done = Weights(*np.empty((4, len(trackers), rounds + 1, square.columns.shape[1]))), 0
-    flat = np.ones(rounds + 1, dtype=bool)
-    while done <= rounds:
-        part = Weights(*(array[:, done:] for array in seen))
-        done += track_together(square, lmdp.temperature, means[:, done:], values[:, done:], part)
-        if done <= rounds:
-            flat[done] = bool((np.ptp(values[:, done], axis=1) <= SPAN_OF_ONE_SCALE * lmdp.temperature).all())
-        if done < rounds:
-            for i in range(len(trackers)):
-                values[i, done + 1] = lmdp.moves.alone.track(1, True, means[i, done : done + 2], values[i, done]).v
-        done += 1
-    hands = [Hand(values[i], {}, Weights(*(array[i] for array in seen)), flat) for i in range(len(trackers))]
-    after = []
-    for i, (tracker, state) in enumerate(each):
-        after.append(tracker.after(state, costs, means[i], values[i, -1].copy(), NOTHING_PROVED))
-    return hands, after
-
-
-class Crowd:
-    """The experts in some rounds; ``laws`` are those before the first of them, and after they were played the last."""
-
-    def __init__(self, lmdp: LMDP, hands: Sequence[Hand], laws: Floats) -> None:
-        self.lmdp, self.hands, self.laws = lmdp, hands, laws
-
-    def play(self, costs: Floats, share: float, odds: Odds) -> Mixed:
-        """Play a round for each row of costs, and make the mixture of the round after."""
-        rounds, parts, k = len(costs), [], 0
-        swift = self._swift_rows(rounds + 1)
-        while k <= rounds:
-            end = k + 1
-            while swift[k] and end <= rounds and swift[end]:
-                end += 1
-            here = costs[k : min(end, rounds)]
-            found = self._together(k, end, here, share, odds) if swift[k] else self._alone(k, here, share, odds)
-            parts.append(found)
-            k, odds = end, found.odds
-        weights, kl, mass = joined([part[:3] for part in parts])
-        return Mixed(weights, kl, mass, [one for part in parts for one in part.mixed], odds, self.hands)
-
-    def _swift_rows(self, count: int) -> list[bool]:
-        """Which rows are such that one scale serves all experts, and P is written out."""
-        if self.lmdp.square is None:
-            return [False] * count
-        widest, swift = SPAN_OF_ONE_SCALE * self.lmdp.temperature, np.ones(count, dtype=bool)
-        for hand in self.hands:
-            swift &= np.ptp(hand.values, axis=1) <= widest if hand.flat is None else hand.flat
-        found: list[bool] = swift.tolist()
-        return found
-
-    def _together(self, first: int, end: int, costs: Floats, share: float, odds: Odds) -> Mixed:
-        """The rows from ``first`` to ``end``, and a round for each row of costs: all of them, or all but the last."""
-        lmdp, E, rounds, count = self.lmdp, len(self.hands), len(costs), end - first
-        square, T, after = lmdp.square, lmdp.temperature, np.empty_like(self.laws)
-        assert square is not None
-        padded, losses = square.columns.shape[1], np.empty((rounds, E))
-        u, s, laws = np.empty((3, E, count, padded))
-        for i, hand in enumerate(self.hands):
-            if hand.weights is None:
-                seen = Weights.blank(count, padded)
-                weigh_block(square, T, np.asarray(hand.values[first:end]), UNKNOWN, seen)
-            else:
-                seen = Weights(*(array[first:end] for array in hand.weights))
-            moved = push_block(square, seen, self.laws[i], rounds)
-            losses[:, i] = losses_of(T, costs, seen.d, seen.logs, moved)
-            u[i], s[i], laws[i], after[i] = seen.w, seen.s, moved[:count], moved[rounds, : lmdp.n]
-        weights, mixed, odds = weigh(losses, share, odds)
-        self.laws = after
-        return Mixed(*blend(lmdp.P, weights[:count], laws, u, s), mixed.tolist(), odds)
-
-    def _alone(self, k: int, costs: Floats, share: float, odds: Odds) -> Mixed:
-        """One row, and its round if there is a cost: each expert by itself, whatever P and v are."""
-        lmdp, moves, flows = self.lmdp, self.lmdp.moves, np.zeros(self.lmdp.nnz)
-        losses, after = np.empty((len(costs), len(self.hands))), np.empty_like(self.laws)
-        for i, hand in enumerate(self.hands):
-            law, policy = self.laws[i], hand.policy(lmdp, k)
-            flow, part = policy.flow, odds.weights[i] * law
-            if flow.flat:
-                add_flow(lmdp.P, part / flow.s, flow.w, flows)
-            else:
-                flows += part[lmdp.entry_rows] * (moves.weights(policy.v) / lmdp.P.data)
-            for c_t in costs:
-                kl, moved = moves.step(flow, law, each=False)
-                losses[0, i] = mean(law, c_t) + moves.control(flow, kl, law, moved)
-                after[i] = moved / moved.sum()
-        if len(costs):
-            self.laws = after
-        _, mixed, odds = weigh(losses, share, odds)
-        weights, kl, mass = completed_rows(lmdp.P, flows)
-        return Mixed(weights[np.newaxis], kl[np.newaxis], mass[np.newaxis], mixed.tolist(), odds)

@@ -30,33 +30,35 @@ track the zero cost (that is P), the mean of all costs, and discounted means in 
 ``auto=True`` one that looks for the period itself (seek.py). ``Pool([learner, ...])`` is a pool of your own: any
 learner whose policies come from value functions and who does not see costs beforehand.
 
-**Work.** A round takes the updates of the experts and three passes over P for each: its sums, its law, its part of the
-mixture. Memory: the states of the experts, and a law for each. Where P is written out a block of rounds is a few
-compiled calls; where it is not, or where a v spans too much for one scale, each round takes a call for each expert.
+**Work.** A round takes four passes over P, each for all experts at once: two for the sums of the trackers' updates, one
+for the laws, one for the mixture. Memory: the states of the experts, a law for each, and what their policies are made
+of. A block of rounds is one compiled call (_core/crowds.py), and a round where a v spans too much for one scale takes a
+call for each expert.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lsmdp._core.mixtures import Odds
-from lsmdp.arrays import Floats, Ints
+from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import Form, Past
 from lsmdp.learners.base import LearnerBase
 from lsmdp.learners.complete import CompleteLearner
-from lsmdp.learners.crowd import Crowd, Hand, Mixed, joined, play_experts, rounds_at_hand, with_values
+from lsmdp.learners.crowd import Crowd, Experts, Known
 from lsmdp.learners.fixed import Passive
 from lsmdp.learners.played import Kernels, Played
 from lsmdp.learners.protocol import LearnerLike, Several
 from lsmdp.learners.track import TrackTheDiscounted, TrackTheLeader
 from lsmdp.mixture import Mixture
 from lsmdp.model import LMDP
-from lsmdp.policy import AnyPolicy, Policy
+from lsmdp.policy import AnyPolicy
 
 # Of the weight, what is handed out evenly after each round: with it, e^7 of weight is the most that is to be regained.
 SHARE = 1e-3
@@ -156,51 +158,39 @@ class Pool(LearnerBase):
 
     def policy(self, lmdp: LMDP, state: PoolState) -> Mixture:
         """The flow mixture of the experts' policies."""
-        policies = self._policies(lmdp, state)
-        hands = [Hand([policy.v], {0: policy}) for policy in policies]
-        found = Crowd(lmdp, hands, state.laws).play(np.empty((0, lmdp.n)), self._share, _odds(state))
-        return found.policy(lmdp, 0, policies)
+        crowd = Crowd(lmdp, self._experts, state.experts, state.laws)
+        return crowd.play(np.empty((0, lmdp.n)), self._share, _odds(state)).coming(lmdp)
 
     def takes_blocks(self, lmdp: LMDP, state: PoolState) -> bool:
-        """Where rounds are quicker together."""
-        return lmdp.moves.at_once
+        """Always: they are one compiled call."""
+        return True
 
     def observe_block(self, lmdp: LMDP, state: PoolState, costs: Floats, policy: AnyPolicy | None = None) -> Played:
-        """Every expert plays and learns, is charged for it, and has its weight: some rounds at a time."""
-        first = _crowd_of(policy) or self._policies(lmdp, state)
-        size, parts, steps, coming = rounds_at_hand(lmdp, len(self.experts)), [], [], None
-        for start in range(0, len(costs), size):
-            here = costs[start : start + size]
-            state, found, some = self._observe(lmdp, state, here, first)
-            first = [hand.policy(lmdp, len(here)) for hand in found.hands]
-            coming = found.policy(lmdp, len(here), first)
-            last = start + size >= len(costs)
-            parts.append(found if last else found.without_last())
-            steps.append(some)
-        nothing, kernels = np.full(len(costs), np.nan), Kernels(*joined([(part.weights, part.kl) for part in parts]))
-        made = {} if coming is None else {len(costs): coming}
-        return Played((), nothing, nothing, np.concatenate(steps), state, policies=made, kernels=kernels)
-
-    def _observe(
-        self, lmdp: LMDP, state: PoolState, costs: Floats, first: Sequence[Policy]
-    ) -> tuple[PoolState, Mixed, Ints]:
-        """The same for rounds that fit: the state after them, what was played, and the experts' steps."""
-        hands, states, steps = play_experts(lmdp, self.experts, state.experts, costs, first)
-        crowd = Crowd(lmdp, hands, state.laws)
-        found = crowd.play(costs, self._share, _odds(state))
-        g = costs + lmdp.temperature * found.kl[: len(costs)]
+        """Every expert plays and learns, is charged for it, and has its weight."""
+        known = Known.taken(policy, state.laws)
+        first = policy if isinstance(policy, Mixture) and known is not None else None
+        found = Crowd(lmdp, self._experts, state.experts, state.laws, known).play(
+            costs, self._share, _odds(state), first
+        )
+        rounds, (weights, kl, mass, mixed) = len(costs), found.rounds
+        g = costs + lmdp.temperature * kl[:rounds]
         after = PoolState(
-            state.t + len(costs),
-            states,
-            crowd.laws,
+            state.t + rounds,
+            found.states,
+            found.standing.laws,
             found.odds.weights,
             found.odds.losses,
             found.odds.gap,
             found.odds.range,
-            _added(state.mixed, found.mixed),
-            _added(state.flow, (found.mass[: len(costs)] * g).sum(axis=1).tolist()),
+            _added(state.mixed, mixed.tolist()),
+            _added(state.flow, (mass[:rounds] * g).sum(axis=1).tolist()),
         )
-        return after, found, steps
+        nothing, coming = np.full(rounds, np.nan), {rounds: found.coming(lmdp)}
+        return Played((), nothing, nothing, found.steps, after, policies=coming, kernels=Kernels(weights, kl))
+
+    @cached_property
+    def _experts(self) -> Experts:
+        return Experts.of(self.experts)
 
     @property
     def hedges(self) -> bool:
@@ -210,11 +200,6 @@ class Pool(LearnerBase):
     @property
     def _share(self) -> float:
         return SHARE if self.swift else PLAIN
-
-    def _policies(self, lmdp: LMDP, state: PoolState) -> list[Policy]:
-        """What each expert is about to play."""
-        both = zip(self.experts, state.experts, strict=True)
-        return [with_values(expert, expert.policy(lmdp, known)) for expert, known in both]
 
 
 def pooled(option: str = "") -> Pool:
@@ -272,12 +257,6 @@ def _expert(learner: LearnerLike) -> CompleteLearner:
             f'"{expert.name}" sees the cost of a round before it plays it, so a pool with it would, too. Leave it out.'
         )
     return expert
-
-
-def _crowd_of(policy: AnyPolicy | None) -> list[Policy] | None:
-    """The experts' policies that a mixture of this pool was made of, if it remembers them."""
-    found: list[Policy] | None = None if policy is None else policy.__dict__.get("crowd")
-    return found
 
 
 def _odds(state: PoolState) -> Odds:
