@@ -29,9 +29,9 @@ TESTED_BY = {
         "enclosed": "test_clocks.test_the_bounds_hold_and_every_slot_obeys_its_equation_within_the_tolerance",
     },
     "crowds": {
-        "play _weigh _scale _blend _move _learn": "test_crowds.test_rounds_are_those_of_the_formulas",
-        "_multiply _push": "test_crowds.test_both_manners_agree",
-        "_tile _least _spread": "test_crowds.test_rounds_are_those_of_the_formulas",
+        "play _weigh _blend _move _learn": "test_crowds.test_rounds_are_those_of_the_formulas",
+        "_multiply _weave _four": "test_crowds.test_both_manners_agree",
+        "_sum": "test_crowds.test_rounds_are_those_of_the_formulas",
     },
     "exits": {
         "_soft_minima": "test_exits.test_soft_minima",
@@ -70,7 +70,7 @@ TESTED_BY = {
     "matrices": {"compare_rows": "test_matrices.test_pairs_of_rows"},
     "means": {"discounted_means": "test_means.test_discounted_means"},
     "mixtures": {
-        "complete _add": "test_mixtures.test_flows_are_added_and_completed",
+        "complete": "test_mixtures.test_flows_are_completed",
         "hedge": "test_mixtures.test_weigh",
         "_account": "test_mixtures.test_account",
     },

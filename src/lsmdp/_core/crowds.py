@@ -194,8 +194,10 @@ def _blend(P: Any, weights: Any, now: Any, room: Any, out: Any) -> None:
         for x in range(n):
             part[x] = weight * share[x]
     if P.full.size > 0:
-        R = room.entries[: n * n].reshape(n, n)
+        R = (out if out.size == n * n else room.entries[: n * n]).reshape(n, n)
         np.dot(room.rows[:E].T, now.u, R)
+        if out.size == n * n:
+            return
         for x in range(n):
             for p in range(indptr[x], indptr[x + 1]):
                 out[p] = R[x, indices[p]]

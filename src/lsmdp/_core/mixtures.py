@@ -10,9 +10,8 @@ with the same loops.
     F(x,y) = sum_i w_i p^i(x) Q^i(y|x) = P(x,y) R(x,y),    R(x,y) = sum_i a_i(x) u_i(y),
     m(x) = sum_y F(x,y),    Q(y|x) = P(x,y) R(x,y) / m(x),    KL(Q || P)(x) = sum_y Q(y|x) log(R(x,y) / m(x)).
 
-crowds.py has R for all learners in one pass over P; where their values span too much for that, each learner adds its
-term to the entries (``add_flow``). Each row is divided by its own sum, so that it sums to 1 whatever is lost in a tiny
-m; where m is below SURELY_NORMAL it counts as 0, nobody is there, and the row is that of P.
+crowds.py has R for all learners in one pass over P. Each row is divided by its own sum, so that it sums to 1 whatever
+is lost in a tiny m; where m is below SURELY_NORMAL it counts as 0, nobody is there, and the row is that of P.
 
 **The weights.** ``weigh`` goes from the losses of a round to the weights of the next, in one of two manners. With the
 range r of the differences of losses seen so far and L_i the sums of the losses,
@@ -54,11 +53,6 @@ def completed_rows(P: CSR, flows: Floats) -> tuple[Floats, Floats, Floats]:
     return flows, kl, mass
 
 
-def add_flow(P: CSR, share: Floats, u: Floats, flows: Floats) -> None:
-    """R += share(x) u(y) at the entries of P."""
-    _add(rows(P), frozen(share), frozen(u), flows)
-
-
 def weigh(losses: Floats, share: float, odds: Odds) -> tuple[Floats, Floats, Odds]:
     """The weights before each of some rounds and after the last, and those of the flow of each loss, w_t.l_t.
 
@@ -80,14 +74,6 @@ def account(P: CSR, weights: Floats, kl: Floats, costs: Floats, law: Floats) -> 
     found, now = np.empty((3, len(costs))), law.copy()
     _account(rows(P), frozen(weights), frozen(kl), frozen(costs), now, np.empty(law.size), found)
     return found, now
-
-
-@entry()
-def _add(P: Any, share: Any, u: Any, flows: Any) -> None:
-    for x in range(share.size):
-        if share[x] > 0.0:
-            for p in range(P.indptr[x], P.indptr[x + 1]):
-                flows[p] += share[x] * u[P.indices[p]]
 
 
 @entry(fastmath={"reassoc", "contract"})

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lsmdp._core.crowds import Matrix, Means, Others, Room, Rounds, Span, Standing, Weighing, play
-from lsmdp._core.mixtures import Odds, add_flow, completed_rows, hedge
+from lsmdp._core.mixtures import Odds, completed_rows, hedge
 from lsmdp._core.sparse import rows
 from lsmdp.arrays import CSR, Floats, Ints, mean
 from lsmdp.errors import SpecError
@@ -206,10 +206,7 @@ class Crowd:
         lmdp, moves, flows, paid = self.lmdp, self.lmdp.moves, np.zeros(self.lmdp.nnz), np.empty(len(self.states))
         for i, (law, v) in enumerate(zip(self.standing.laws, self.standing.values, strict=True)):
             flow, part = moves.flow(v.copy()), now.weights[i] * law
-            if flow.flat:
-                add_flow(lmdp.P, part / flow.s, flow.w, flows)
-            else:
-                flows += part[lmdp.entry_rows] * (moves.weights(v.copy()) / lmdp.P.data)
+            flows += part[lmdp.entry_rows] * (moves.weights(v.copy()) / lmdp.P.data)
             if k < len(costs):
                 kl, moved = moves.step(flow, law.copy(), each=False)
                 paid[i] = mean(law, costs[k]) + moves.control(flow, kl, law, moved)
