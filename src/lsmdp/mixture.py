@@ -105,13 +105,8 @@ class Mixture(AnyPolicy):
         least, s = lmdp.moves.scaled_sums(values)
         rows, to = lmdp.entry_rows, lmdp.P.indices
         with np.errstate(over="ignore"):
-            logs = (least[rows] - values[to]) / lmdp.temperature - np.log(s)[rows]  # of Q_v / P
-        here = np.where(q > 0.0, q, 1.0)
-        z = np.where(q > 0.0, logs - np.log(here / lmdp.P.data), 0.0)
-        near = np.where(np.abs(z) <= 1.0, z, 0.0)
-        far = (lmdp.P.data * np.exp(logs) - q) - q * z
-        terms = np.where((np.abs(z) <= 1.0) & (q > 0.0), q * (np.expm1(near) - near), far)
-        return np.asarray(np.maximum(row_sums(like(lmdp.P, terms)), 0.0))
+            logs = (least[rows] - values[to]) / lmdp.temperature - np.log(s)[rows]
+        return divergences(lmdp.P, q, logs)
 
     @cached_property
     def _matrix(self) -> CSR:
@@ -136,6 +131,17 @@ class Mixture(AnyPolicy):
 
     def __repr__(self) -> str:
         return f"Mixture({self.lmdp!r}, largest KL(Q || P) {self.kl().max():.4g} nats)"
+
+
+def divergences(P: CSR, weights: Floats, logs: Floats) -> Floats:
+    """KL(Q || Q_v) of each state, from Q and log(Q_v / P) at the entries of P; the same for rows of them."""
+    some = weights > 0.0
+    z = np.where(some, logs - np.log(np.where(some, weights, 1.0) / P.data), 0.0)
+    terms = (P.data * np.exp(logs) - weights) - weights * z
+    near = some & (np.abs(z) <= 1.0)
+    close = np.where(near, z, 0.0)
+    terms = np.where(near, weights * (np.expm1(close) - close), terms)
+    return np.asarray(np.maximum(np.add.reduceat(terms, P.indptr[:-1], axis=-1), 0.0))
 
 
 def mix(lmdp: LMDP, shares: Sequence[Any], policies: Sequence[AnyPolicy]) -> Mixture:

@@ -43,12 +43,12 @@ from typing import Any
 
 import numpy as np
 
-from lsmdp._core.hindsight import divergences_along
-from lsmdp._core.sparse import rows
+from lsmdp._core.hindsight import divergences_along, push_along
+from lsmdp._core.sparse import SPAN_OF_ONE_SCALE, rows
 from lsmdp.arrays import EPS, Floats, read_only
 from lsmdp.errors import SpecError
 from lsmdp.learners import CompleteLearner
-from lsmdp.mixture import Mixture
+from lsmdp.mixture import Mixture, divergences
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 from lsmdp.regret.hindsight import Hindsight
@@ -196,8 +196,7 @@ class _Follower:
         """How far what was played is from the plan: as many rounds at once as can be, the others one by one."""
         rounds, done = len(ahead), 0
         if played.kernels is not None:
-            for k in range(rounds):
-                self._one(t + k, Mixture.known(self.lmdp, played.kernels.weights[k], played.kernels.kl[k]), ahead[k])
+            self._compare_kernels(t, played.kernels, ahead)
             return
         single = {k for k, policy in played.policies.items() if not isinstance(policy, Policy)}
         while done < rounds:
@@ -211,6 +210,27 @@ class _Follower:
                 policy = played.policies[done] if done in single else Policy(self.lmdp, played.values[done])
                 self._one(t + done, policy, ahead[done])
                 done += 1
+
+    def _compare_kernels(self, t: int, kernels: Any, ahead: Floats) -> None:
+        """The same where kernels were played: all rounds at once, if one scale serves the values of the plan."""
+        lmdp, weights, spans, P = self.lmdp, kernels.weights[: len(ahead)], np.ptp(ahead, axis=1), self.lmdp.P
+        if not spans.max() <= SPAN_OF_ONE_SCALE * lmdp.temperature:
+            for k, values in enumerate(ahead):
+                self._one(t + k, Mixture.known(lmdp, weights[k], kernels.kl[k]), values)
+            return
+        d = (ahead - ahead.min(axis=1, keepdims=True)) / lmdp.temperature
+        sums = (P @ np.exp(-d).T).T
+        kl = divergences(P, weights, -d[:, P.indices] - np.log(sums)[:, lmdp.entry_rows])
+        laws = np.empty((len(ahead) + 1, lmdp.n))
+        laws[0] = self.law
+        push_along(rows(P), np.ascontiguousarray(weights), laws)
+        shares, spread = laws[:-1] * kl, lmdp.temperature * EXPONENT_OF_ZERO
+        for more in shares:
+            self.by_state += more
+        self.found[t : t + len(ahead)] = np.stack(
+            [shares.sum(axis=1), kl.max(axis=1), np.full(len(ahead), spread), spans], axis=1
+        )
+        self.law = laws[-1]
 
     def _one(self, t: int, policy: Any, ahead: Floats) -> None:
         """The same for one round, with any policy."""
