@@ -15,7 +15,7 @@ from rich.console import Console
 from benchmarks import page
 from benchmarks.measure import Blocks, save
 
-NAMES = ("rounds", "solve", "cold", "scaling", "follow", "ends")
+NAMES = ("rounds", "pools", "solve", "cold", "scaling", "follow", "ends")
 SUITES: dict[str, ModuleType] = {
     name: import_module(f"benchmarks.{name}") for name in NAMES if find_spec(f"benchmarks.{name}") is not None
 }

@@ -53,6 +53,13 @@ the last vector and the loosest tolerance that meets the certificate; `power` is
 - **Full matrices**: the certificate (exponentials, a product, logarithms) is most of a round, and two matrices and two
   inverses do not fit the fastest cache. What is needed is a certificate of z itself, with no v in between.
 """,
+    "pools": """## Pools and clocks
+
+Whole rounds, with exact losses and laws: a second, and in products. `pool` has ten experts, a `pool of 12` twelve, all
+of them trackers; a round of each takes four passes over P for every expert, and as many exponentials and logarithms
+as states twice over. *MB* is what the first rounds took in memory beyond the model. *in numpy* is how much longer the
+same pool takes in plain numpy and scipy; a case counts only if both pay the same to ten digits.
+""",
     "solve": """## Cold solves to 10^-10
 
 From P and a cost alone; the checks of the model, the choice of a method and its symbolic work are included. Of lsmdp:
