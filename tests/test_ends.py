@@ -13,7 +13,10 @@ import pytest
 
 import lsmdp
 from lsmdp import Discounted, Goal, Horizon, Periodic
+from lsmdp.certificates.first_exit import FirstExit
 from lsmdp.errors import AssumptionError, ConvergenceError, CostError, LsmdpError, SpecError
+from lsmdp.solvers.ends.goal import Exit
+from lsmdp.solvers.ends.settle import SWEEPS_OF_A_GROUP
 
 MAPS = Path(__file__).parents[2] / "shared" / "data" / "strangers"
 ARENA = pytest.mark.skipif(
@@ -73,7 +76,7 @@ class TestGoal:
         P[0, 0] = P[n, n] = 1.0
         for x in range(1, n):
             P[x, x + 1], P[x, x - 1] = q, 1.0 - q
-        s = lsmdp.solve(lsmdp.LMDP(P), np.full(n + 1, k), Goal({0: 0.0, n: -1.0}))
+        s = lsmdp.solve(lsmdp.LMDP(P), np.full(n + 1, k), Goal({0: 0.0, n: -1.0}), tol=1e-12)
         with mpmath.workdps(40):
             up, down, e_k = mpmath.mpf(q), mpmath.mpf(1.0 - q), mpmath.exp(mpmath.mpf(k))
             root = mpmath.sqrt(e_k**2 - 4 * up * down)
@@ -177,6 +180,16 @@ class TestGoal:
         assert s.solver == "sweeps"
         assert s.certified
         assert "elimination_plan" not in lmdp.cache
+
+    def test_a_goal_that_is_hard_to_find_takes_few_sweeps(self) -> None:
+        """What sweeps leave is one mode: it is taken off at once, and plain sweeps would need hundreds."""
+        lmdp = lsmdp.random_graph(2_000, 7)
+        equations = Exit(FirstExit.of(lmdp, np.full(lmdp.n, 0.01), Goal(0)))
+        plain = quick = equations.first_sweep()
+        for _ in range(6):
+            plain, quick = equations.swept(plain, SWEEPS_OF_A_GROUP), equations.relaxed(quick)
+        left = [equations.size(equations.residual(v)[0]) for v in (plain, quick)]
+        assert left[1] < 1e-3 * left[0]
 
     @ARENA
     def test_the_lengths_of_a_benchmark_of_path_planning(self) -> None:

@@ -33,6 +33,13 @@ def plain_sweep_linear(
     return f
 
 
+def plain_leading(P: np.ndarray, known: np.ndarray) -> set[int]:
+    leads = known == 1
+    for _ in known:
+        leads |= (known == 0) & (P[:, leads].sum(axis=1) > 0.0)
+    return set(np.flatnonzero(leads & (known == 0)).tolist())
+
+
 def model(seed: int, n: int = 7) -> LMDP:
     rng = np.random.default_rng(seed)
     W = rng.random((n, n)) * (rng.random((n, n)) < 0.6)
@@ -101,3 +108,29 @@ def test_sweep_linear(power: float) -> None:
     swept = f.copy()
     exits.sweep_linear(rows(lmdp.P), gain, source, swept, order, power)
     assert swept == pytest.approx(plain_sweep_linear(lmdp.P.toarray(), gain, source, f, order, power), abs=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_leading(seed: int) -> None:
+    """The states are those of a plain search, and each comes after one that it can move to."""
+    rng = np.random.default_rng(seed)
+    W = np.eye(40) + (rng.random((40, 40)) < 0.04)
+    P, known = LMDP(W, normalise=True).P, np.zeros(40, dtype=np.int8)
+    known[:4] = [1, 2, 1, 2]
+    found = exits.leading(P, known.copy())
+    assert found is not None
+    assert set(found.tolist()) == plain_leading(P.toarray(), known)
+    before = {0, 2}
+    for x in found.tolist():
+        assert before & set(P[[x]].indices.tolist())
+        before.add(x)
+
+
+def test_leading_gives_up_on_a_long_way() -> None:
+    """Against the order of the states, each pass finds one more."""
+    known = np.zeros(100, dtype=np.int8)
+    known[0] = 1
+    P = LMDP(np.eye(100) + np.eye(100, k=1) + np.eye(100, k=-1), normalise=True).P
+    assert exits.leading(P, known.copy()) is not None  # with the order: one pass
+    known[0], known[-1] = 0, 1
+    assert exits.leading(P, known) is None

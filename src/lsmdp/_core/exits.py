@@ -25,6 +25,10 @@ takes the cost own(x) = T log(e^{c(x)/T} - P(x,x)) and leaves out the diagonal. 
 T log sum_y P(x,y) e^{-a v(y)/T} has no such solution: there own is c, and all entries of the row are taken.
 ``sweep_linear`` does the same for linear equations f(x) = gain(x) (source(x) + sum_{y != x} A(x,y) f(y)): for
 z = e^{-v/T} itself where it does not underflow, which saves the exponentials, and for the times until the exit.
+
+``leading`` says which states lead to known ones. It looks at the rows as they lie in memory, pass by pass, and so does
+without the transposed matrix that a search backwards needs. On a graph where everything is close to everything a few
+passes do; where they do not, the caller is told so.
 """
 
 from __future__ import annotations
@@ -41,6 +45,7 @@ from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen
 
 # Up to this span of v / T one exponential for each state does: the largest sum loses 5 * 100 eps.
 _SPAN_OF_ONE_EXPONENTIAL = 100.0
+_MOST_PASSES = 20  # So many passes take as long as to transpose a large P; on a random graph, a few do.
 _LEAST_SAFE_SUM = 1e-290  # In a sum from here on, what is lost below 1e-308 is far below any rounding.
 
 
@@ -73,6 +78,17 @@ def sweep(P: CSR, own: Floats, v: Floats, temperature: float, order: Ints, disco
 def sweep_linear(A: Rows, gain: Floats, source: Floats, f: Floats, order: Ints, power: float = 1.0) -> None:
     """Set f(x) = gain(x) (source(x) + sum_y A(x,y) f(y))^power in this order, in place; y != x if power = 1."""
     _sweep_linear(A, frozen(gain), frozen(source), f, frozen(order), power)
+
+
+def leading(P: CSR, known: Any) -> Ints | None:
+    """The states from which a path leads to a state with ``known`` = 1, each after one that it can move to.
+
+    ``known`` has a number for each state: 0 where the question is open, 2 where no path may go. It is used up. None
+    where some passes over the rows do not suffice.
+    """
+    found = np.empty(known.size, dtype=np.int64)
+    count = _leading(rows(P), known, found)
+    return found[:count] if count >= 0 else None
 
 
 @entry(nogil=True)
@@ -127,3 +143,23 @@ def _sweep_linear(moves: Any, gain: Any, source: Any, f: Any, order: Any, power:
             if whole or indices[p] != x:
                 s += data[p] * f[indices[p]]
         f[x] = gain[x] * (s**power if whole else s)
+
+
+@entry()
+def _leading(moves: Any, known: Any, found: Any) -> int:
+    indptr, indices = moves.indptr, moves.indices
+    count = 0
+    for _ in range(_MOST_PASSES):
+        before = count
+        for x in range(known.size):
+            if known[x] != 0:
+                continue
+            for p in range(indptr[x], indptr[x + 1]):
+                if known[indices[p]] == 1:
+                    known[x] = 1
+                    found[count] = x
+                    count += 1
+                    break
+        if count == before:
+            return count
+    return -1

@@ -39,10 +39,10 @@ from lsmdp.model import LMDP
 
 # So many sweeps for the exit times go before an elimination; a chain that exits soon needs far fewer.
 TIME_SWEEPS = 300
-# From this many moves on, rows are swept as they lie in memory, and Dijkstra's algorithm, which takes seconds there, is
-# left for later.
+# From this many moves on, rows are swept as they lie in memory, always forwards, and Dijkstra's algorithm, which takes
+# seconds there, is left for later.
 MANY_MOVES = 2_000_000
-SWEPT_AT_ONCE = 10  # So many sweeps are made between two looks at what they have reached, so that looking costs little.
+SWEPT_AT_ONCE = 6  # So many sweeps are made between two looks at what they have reached, so that looking costs little.
 
 Spread = Callable[[Floats], Floats]
 
@@ -62,7 +62,7 @@ class FirstExit:
     def of(cls, lmdp: LMDP, c: Any, end: Goal) -> FirstExit:
         """The equations, once the goals have been found; an error where nothing can reach any of them."""
         goals, g = end.settled(lmdp)
-        order = _backwards(lmdp.P, goals, goals[np.isfinite(g)])
+        order = _backwards(lmdp.P, goals, np.isfinite(g))
         if not order.size and goals.size < lmdp.n:
             names = ", ".join(lmdp.name_of(int(x)) for x in goals[:3])
             raise AssumptionError(
@@ -86,7 +86,7 @@ class FirstExit:
     @cached_property
     def as_stored(self) -> Ints:
         """N in the order of the states."""
-        return np.sort(self.order)
+        return np.flatnonzero(self.inside)
 
     @cached_property
     def lost(self) -> Ints:
@@ -180,17 +180,21 @@ class FirstExit:
         w, ones = np.zeros(self.lmdp.n), np.ones(self.lmdp.n)
         order = self.as_stored if self.is_large else self.order
         for _ in range(TIME_SWEEPS // SWEPT_AT_ONCE):
-            for _ in range(SWEPT_AT_ONCE // 2):
-                exits.sweep_linear(sparse.rows(Q), gain, ones, w, order)
-                exits.sweep_linear(sparse.rows(Q), gain, ones, w, order[::-1])
+            for k in range(SWEPT_AT_ONCE):
+                exits.sweep_linear(sparse.rows(Q), gain, ones, w, order if self.is_large or k % 2 == 0 else order[::-1])
             if ((w - Q @ w)[self.order] >= 0.5).all():
                 return w
         return None
 
 
-def _backwards(P: CSR, goals: Ints, wanted: Ints) -> Ints:
-    """The states that are no goal and lead to one of those that are wanted, in the order of a search from there."""
-    n = int(P.shape[0])
+def _backwards(P: CSR, goals: Ints, allowed: Any) -> Ints:
+    """The states that are no goal and lead to one that is allowed, in the order of a search from there."""
+    n, wanted = int(P.shape[0]), goals[allowed]
+    if P.nnz >= MANY_MOVES:
+        known = np.zeros(n, dtype=np.int8)
+        known[goals] = np.where(allowed, 1, 2)
+        if (found := exits.leading(P, known)) is not None:
+            return np.asarray(read_only(found))
     is_goal = np.zeros(n, dtype=bool)
     is_goal[goals] = True
     rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(P.indptr))

@@ -15,7 +15,7 @@ these coordinates nothing underflows unless V - d exceeds some 650 T.
 average-cost problem on each class of N, with the moves that leave it struck out (their chance is the price of staying:
 a row that keeps the mass s is divided by s, and -T log s added to its cost). It is decided by the certificate of
 today's solver on these classes, with the rounding of the division included. If the bounds contain 0, the question is
-undecided within rounding, and that is said. The start is then v = inf, from which sweeps only come down.
+undecided within rounding, and that is said. The start is then one sweep from v = inf, from which sweeps only come down.
 """
 
 from __future__ import annotations
@@ -37,14 +37,16 @@ from lsmdp.ends import Goal
 from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP
 from lsmdp.solution import Solution
-from lsmdp.solvers.ends.settle import Settled, Trail, settle
+from lsmdp.solvers.ends.settle import SWEEPS_OF_A_GROUP, Settled, Trail, settle
 from lsmdp.values import Values
 
 # Up to this span of v / T the linear system for e^{-v/T} is solved: e^-650 is far above the smallest float.
 LINEAR_REACH = 650.0
-# A residual of this share of the tolerance will do, since most exits take less than some 500 steps and add up as many
-# residuals.
-SHARE_OF_THE_TOLERANCE_AT_GOALS = 1e-3
+# A residual of this share of the tolerance will do at first: bounds add up residuals where values add up costs, so that
+# their ratio hardly depends on how long the way is. Where most costs are far below the largest it may not do.
+SHARE_OF_THE_TOLERANCE_AT_GOALS = 1e-2
+# Up to this share of other modes, in squares, the last change of v in a group of sweeps is taken for a single mode.
+SHARE_OF_OTHER_MODES = 0.01
 # The bounds that decide about negative costs are made narrower from the first of these widths to the last, in units of
 # the costs; beyond it there is rounding only.
 FIRST_WIDTH, LAST_WIDTH = 1e-4, 1e-13
@@ -68,27 +70,49 @@ class Exit(Settled[FirstExit]):
         return size if np.isfinite(size) else np.inf
 
     def swept(self, v: Floats, times: int) -> Floats:
-        """Double sweeps in the order of v; for z = e^{-v/T}, without exponentials, where that does not underflow."""
-        P, T, out = self.problem.lmdp.P, self.temperature, v.copy()
-        inner = v[self.problem.order]
-        finite = bool(np.isfinite(inner).all())
-        if not finite:  # the first sweep from v = inf, away from the goals
-            exits.sweep(P, self.own, out, T, self.problem.order)
-            return out
-        order = self.problem.as_stored if self.problem.is_large else self._ascending(inner)
+        """Double sweeps in the order of v; for z = e^{-v/T}, without exponentials, where that does not underflow.
+
+        A large P is swept as it lies in memory, twice forwards: there and back would undo half of what is gained.
+        """
+        P, T, out, large = self.problem.lmdp.P, self.temperature, v.copy(), self.problem.is_large
+        order = self.problem.as_stored if large else self._ascending(v[self.problem.order])
+        ways = (order, order if large else order[::-1]) * times
         ends = out[np.isfinite(out)]
         if float(np.ptp(ends)) <= LINEAR_REACH * T:
             low = float(ends.min())
             z, gain, nothing = np.exp((low - out) / T), np.exp(-self.own / T), np.zeros(out.size)
-            for _ in range(times):
-                exits.sweep_linear(sparse.rows(P), gain, nothing, z, order)
-                exits.sweep_linear(sparse.rows(P), gain, nothing, z, order[::-1])
+            for way in ways:
+                exits.sweep_linear(sparse.rows(P), gain, nothing, z, way)
             with np.errstate(divide="ignore"):
                 return self.problem.filled(low - T * np.log(z))
-        for _ in range(times):
-            exits.sweep(P, self.own, out, T, order)
-            exits.sweep(P, self.own, out, T, order[::-1])
+        for way in ways:
+            exits.sweep(P, self.own, out, T, way)
         return out
+
+    def first_sweep(self) -> Floats:
+        """v = inf after one sweep away from the goals: the cost of some policy, or more."""
+        v = self.problem.filled(np.full(self.problem.lmdp.n, np.inf))
+        exits.sweep(self.problem.lmdp.P, self.own, v, self.temperature, self.problem.order)
+        return v
+
+    def relaxed(self, v: Floats) -> Floats:
+        """v after a group of double sweeps and a leap along the slowest of what is left of the error.
+
+        After some sweeps the error is close to a single mode that shrinks by the same factor q in each double sweep;
+        it is all that is left where a goal is hard to find. Where the last change is q times the one before, up to
+        SHARE_OF_OTHER_MODES, all changes to come are q + q^2 + ... = q/(1 - q) times the last one, and taken at once.
+        """
+        before = self.swept(v, SWEEPS_OF_A_GROUP - 2)
+        once = self.swept(before, 1)
+        twice = self.swept(once, 1)
+        states = self.problem.order
+        with np.errstate(all="ignore"):
+            first, last = once[states] - before[states], twice[states] - once[states]
+            q = first @ last / (first @ first)
+            other = last - q * first
+            if not (0.0 < q < 1.0 and other @ other <= SHARE_OF_OTHER_MODES * (last @ last)):
+                return twice
+            return self.problem.filled(twice + q / (1.0 - q) * (twice - once))
 
     def _ascending(self, inner: Floats) -> Ints:
         return np.asarray(self.problem.order[np.argsort(inner, kind="stable")])
@@ -168,10 +192,9 @@ def status_of(width: float, scale: float, tol: float) -> str:
 
 def _start(problem: FirstExit, start: Floats | None) -> Floats:
     """Where to begin: between the bounds by paths where there are any, else from what is given, or from above."""
-    above = np.full(problem.lmdp.n, np.inf)
     if (start is None and problem.is_large) or problem.paths is None:
         usable = start is not None and np.isfinite(start[problem.order]).all()
-        return problem.filled(start if usable and start is not None else above)
+        return problem.filled(start) if usable and start is not None else Exit(problem).first_sweep()
     low, high = problem.paths
     if start is None:
         return problem.filled(high)
