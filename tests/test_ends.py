@@ -357,38 +357,6 @@ class TestPeriodic:
             lsmdp.solve(swap, np.ones((4, 2)), Periodic())
 
 
-class TestWarmStarts:
-    def test_a_goal(self) -> None:
-        lmdp = lsmdp.grid(40, 40)
-        c = np.random.default_rng(15).random(1600)
-        cold = lsmdp.solve(lmdp, c, Goal(0))
-        warm = lsmdp.solve(lmdp, c * 1.0001, Goal(0), start=cold)
-        again = lsmdp.solve(lmdp, c * 1.0001, Goal(0))
-        assert warm.v == pytest.approx(again.v, rel=1e-10)
-        assert warm.iterations <= again.iterations
-
-    def test_discounts_and_periods(self) -> None:
-        lmdp, rng = lsmdp.grid(20, 20), np.random.default_rng(16)
-        c, slots = rng.random(400), rng.random((6, 400))
-        cold = lsmdp.solve(lmdp, c, Discounted(0.99))
-        warm = lsmdp.solve(lmdp, c + 1e-4 * rng.random(400), Discounted(0.99), start=cold)
-        assert warm.iterations <= cold.iterations
-        day = lsmdp.solve(lmdp, slots, Periodic())
-        assert lsmdp.solve(lmdp, slots + 1e-6 * rng.random(400), Periodic(), start=day).iterations < day.iterations
-
-    def test_any_solution_may_be_the_start_of_any_other(self) -> None:
-        lmdp, c = lsmdp.ring(8), np.random.default_rng(17).random(8)
-        ends = [lsmdp.Average(), Goal({0: 0.0, 4: math.inf}), Discounted(0.9)]
-        found = [lsmdp.solve(lmdp, c, end) for end in ends]
-        found += [lsmdp.solve(lmdp, [c], Horizon()), lsmdp.solve(lmdp, [c, c, c], Periodic())]
-        for start in found[::2]:
-            for end in ends:
-                assert lsmdp.solve(lmdp, c, end, start=start).certified
-            assert lsmdp.solve(lmdp, [c, c], Horizon(), start=start).certified
-        with pytest.raises(SpecError, match="start has 3 values, but the model has 8 states"):
-            lsmdp.solve(lmdp, c, Goal(0), start=np.zeros(3))
-
-
 @pytest.mark.parametrize(
     ("end", "costs", "sentence"),
     [

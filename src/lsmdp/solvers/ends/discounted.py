@@ -120,7 +120,7 @@ def solve_discounted(
         story.append(f"The average solution to start from ({found.solver}): {found.average_cost:.6g} a step.")
     else:
         v = killed.centred(np.full(lmdp.n, float(c.mean()) / (1.0 - a)))
-    trail = Trail(v)
+    trail = Trail(v, given=start is not None)
     for enough in (SHARE_OF_THE_TOLERANCE_OF_A_DISCOUNT * tol * (1.0 - a) * scale_of(lmdp, c, v), 0.0):
         settle(killed, trail, enough)
         pair = problem.pair(trail.v)

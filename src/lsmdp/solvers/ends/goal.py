@@ -3,13 +3,21 @@
 The start is D, the bound from above by paths (first_exit.py), or what the user has, between the two bounds by paths.
 From there settle.py takes over, with one step of its own kind.
 
-*The leap.* In z = e^{-v/T} the equations are linear. They are solved at once in coordinates relative to the bound from
-below: with u = d, Bu >= u, and y = e^{-(v - u)/T},
+*The leap.* In z = e^{-v/T} the equations are linear. They are solved at once in coordinates relative to a bound from
+below: with Bu >= u and y = e^{-(v - u)/T},
 
-    y(x) - e^{-r(x)/T} sum_{y' in N} Q_u(y'|x) y(y')  =  e^{-r(x)/T} Q_u(A|x),        r = Bu - u >= 0,
+    y(x) - e^{-r(x)/T} sum_{x' in N} Q_u(x'|x) y(x')  =  e^{-r(x)/T} Q_u(A|x),        r = Bu - u >= 0,
 
 a chain killed at the rates 1 - e^{-r} Q_u(N|x) >= 0: one elimination without subtraction, accurate in every entry. In
-these coordinates nothing underflows unless V - d exceeds some 650 T.
+these coordinates nothing underflows unless V - u exceeds some 650 T. Its matrix M is that of Newton's method in other
+units: at the solution e^{-r(x)/T} Q_u(x'|x) y(x') = Q_v(x'|x) y(x), so that I - Q_v = Y^{-1} M Y with Y = diag(y), and
+one factor serves for the leap, for a last step, and for the certificate.
+
+*The bound from below* is d, or the present v made smaller where that is higher. v itself solves the equations of the
+cost k = v + T log P e^{-v/T}. Let 0 <= s <= 1 with sk <= c. Then B(sv) = c - T log P e^{-sv/T} is at least
+c - s T log P e^{-v/T} >= sv, since the mean of a power s is at most the power s of the mean. So a v that solves a
+problem whose costs were one percent higher or lower is a bound that is one percent off, and a solve from there needs
+one elimination. The larger of two bounds from below is one again, since B is monotone.
 
 *Negative costs.* The optimum is finite if and only if never leaving costs more than 0 on average: lambda > 0 for the
 average-cost problem on each class of N, with the moves that leave it struck out (their chance is the price of staying:
@@ -22,6 +30,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -37,7 +46,7 @@ from lsmdp.ends import Goal
 from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP
 from lsmdp.solution import Solution
-from lsmdp.solvers.ends.settle import SWEEPS_OF_A_GROUP, Settled, Trail, settle
+from lsmdp.solvers.ends.settle import SWEEPS_OF_A_GROUP, Factored, Settled, Trail, settle
 from lsmdp.values import Values
 
 # Up to this span of v / T the linear system for e^{-v/T} is solved: e^-650 is far above the smallest float.
@@ -52,6 +61,18 @@ SHARE_OF_OTHER_MODES = 0.01
 FIRST_WIDTH, LAST_WIDTH = 1e-4, 1e-13
 
 Decide = Callable[[LMDP, Floats, float], Solution]
+
+
+@dataclass(frozen=True, eq=False)
+class Tilted:
+    """Y^{-1} M Y for a factor of M and Y = diag(y)."""
+
+    factor: Elimination
+    y: Floats
+
+    def solve(self, b: Floats) -> Floats:
+        """d with Y^{-1} M Y d = b."""
+        return np.asarray(self.factor.solve(self.y * b) / self.y)
 
 
 class Exit(Settled[FirstExit]):
@@ -125,12 +146,20 @@ class Exit(Settled[FirstExit]):
         """v, but no higher than the bound by paths."""
         return self.problem.filled(v if self.problem.paths is None else np.minimum(v, self.problem.paths[1]))
 
-    def leap(self, v: Floats) -> Floats | None:
-        """The linear equation, from the bound by paths from below."""
+    def _shrunk(self, v: Floats) -> Floats:
+        """sv with the largest s <= 1 for which it is a bound from below (see the module); v >= 0 at the goals."""
+        states = self.problem.order
+        with np.errstate(all="ignore"):
+            c, k = self.problem.c[states], self.problem.c[states] - self.problem.residual(v)[0][states]
+            s = float(np.min(c / k, where=k > 0.0, initial=1.0))
+            return s * v if self.problem.g.min() >= 0.0 and np.isfinite(s) else np.full(v.size, -np.inf)
+
+    def leap(self, v: Floats) -> tuple[Floats, Factored] | None:
+        """The linear equation, in coordinates relative to a bound from below."""
         problem, T = self.problem, self.temperature
         if problem.paths is None:
             return None
-        u = problem.filled(problem.paths[0])
+        u = problem.filled(np.maximum(problem.paths[0], self._shrunk(v)))
         reach = float((v[problem.order] - u[problem.order]).max()) / T
         if not reach <= LINEAR_REACH:
             return None
@@ -140,8 +169,11 @@ class Exit(Settled[FirstExit]):
         out = killing * share
         factor = problem.factor(weights * share[problem.lmdp.entry_rows], -np.expm1(-np.maximum(r, 0.0) / T) + out)
         with np.errstate(all="ignore"):
-            leapt = problem.filled(u - T * np.log(factor.solve(out)))
-        return self.limited(leapt) if np.isfinite(leapt[problem.order]).all() else None
+            y = factor.solve(out)
+            leapt = problem.filled(u - T * np.log(y))
+        if not np.isfinite(leapt[problem.order]).all():
+            return None
+        return self.limited(leapt), Tilted(factor, np.where(problem.inside, y, 1.0))
 
 
 def solve_goal(lmdp: LMDP, c: Floats, end: Goal, tol: float, start: Floats | None, decide: Decide) -> Values:

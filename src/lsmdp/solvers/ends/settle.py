@@ -10,8 +10,7 @@ memory and no plan.
 it decreases monotonically to the solution. The factor serves for several steps as long as each takes off nine tenths
 of the residual; far from the solution, a few sweeps after each step wear down the cliffs that it leaves.
 
-*The leap*, where the equations have one, is the solution in one step and one more elimination. From a v that somebody
-has given, Newton's method goes first: where its first step is short, no leap is needed.
+*The leap*, where the equations have one, is the solution in one step, and its factor serves Newton's method as well.
 
 | what the first sweeps show | what is done |
 |---|---|
@@ -39,6 +38,7 @@ from lsmdp.errors import ConvergenceError
 
 SWEEPS_OF_A_GROUP = 5  # So many double sweeps are between two looks at the residual, so that looking costs a tenth.
 FEW_GROUPS = 10  # More groups than this take longer than to plan an elimination, which is a microsecond for each move.
+FEW_GROUPS_FROM_A_START = 5  # From a given start fewer: the plan is there from the solve that the start comes from.
 MOST_GROUPS = 2000  # So many groups are tried where nothing else is left; what comes out is judged by its bounds.
 MOST_FACTORS = 60  # At most this many factors are made; a hard problem takes twenty.
 ROUNDING_ERRORS_OF_ZERO = 4.0  # A residual of so many times its own rounding error is taken for 0.
@@ -48,8 +48,6 @@ STEP_FROM_A_CLIFF = 1e-3
 # So many double sweeps follow a long step. Against a single one, five random costs on a 60 x 60 grid took 30 factors in
 # place of 39, and on a ring of 2,000 states 76 in place of 48: they pay where a factor is dear.
 SWEEPS_AFTER_A_LONG_STEP = 4
-# Where the first step from a given start is longer than this, in units of the temperature, the next would be as well.
-LONGEST_FIRST_STEP = 1.0
 
 
 class Factored(Protocol):
@@ -102,8 +100,8 @@ class Settled(ABC, Generic[Problem]):
         """v lowered to what is known to be above the solution, where anything is."""
         return v
 
-    def leap(self, v: Floats) -> Floats | None:  # noqa: ARG002 - the name of what others take
-        """The solution in one step, where there is such a step."""
+    def leap(self, v: Floats) -> tuple[Floats, Factored] | None:  # noqa: ARG002 - the name of what others take
+        """The solution in one step and I - Q_v there, factored, where there is such a step."""
         return None
 
 
@@ -112,7 +110,7 @@ class Trail:
     """What was done and why; the last factor serves the certificate as well."""
 
     v: Floats
-    given: bool = False  # whether v is what somebody has given
+    given: bool = False  # whether v is what somebody has given: then the first sweeps tell how fast they are
     steps: int = 0
     story: list[str] = field(default_factory=list)
     how: list[str] = field(default_factory=list)
@@ -127,7 +125,7 @@ class Trail:
 
 def settle(problem: Settled[Any], trail: Trail, enough: float = 0.0) -> Trail:
     """Solve to a residual of ``enough``, or as far as rounding lets us; the certificate is the caller's business."""
-    if _sweeps(problem, trail, FEW_GROUPS, enough):
+    if _sweeps(problem, trail, FEW_GROUPS_FROM_A_START if trail.given else FEW_GROUPS, enough):
         return trail
     if problem.plan.entries is None:
         trail.story.append("An elimination would fill up: sweeps go on.")
@@ -154,7 +152,7 @@ def _sweeps(problem: Settled[Any], trail: Trail, most: int, enough: float) -> bo
             best = (size, v)
         rate = size / before if np.isfinite(before) and before > 0.0 else 1.0
         needed = _needed(size, floor, rate)
-        if taken > 1 and taken + needed > most:
+        if (taken > 1 or trail.given) and taken + needed > most:
             break
     trail.v, trail.steps = best[1], trail.steps + 2 * SWEEPS_OF_A_GROUP * taken
     if taken:
@@ -177,17 +175,12 @@ def _needed(size: float, floor: float, rate: float) -> float:
 
 
 def _newton(problem: Settled[Any], trail: Trail) -> None:
-    v, factor, factors, solves = trail.v, None, 0, 0
+    factor: Factored | None = None
+    v, factors, solves = trail.v, 0, 0
+    if (leapt := problem.leap(v)) is not None:
+        (v, factor), factors, trail.steps = leapt, 1, trail.steps + 1
+        trail.tell("linear", "One elimination of the linear equation for e^{-v/T}, scaled by a bound from below.")
     r, e = problem.residual(v)
-    if trail.given:
-        factor, factors = problem.factored(v), 1
-        first = factor.solve(r)
-    if factor is None or not float(np.abs(first).max()) <= LONGEST_FIRST_STEP * problem.temperature:
-        leapt = problem.leap(v)
-        if leapt is not None:
-            v, factor, trail.steps = leapt, None, trail.steps + 1
-            r, e = problem.residual(v)
-            trail.tell("linear", "One elimination of the linear equation for e^{-v/T}, scaled by the bound from below.")
     size = problem.size(r)
     for _ in range(MOST_FACTORS):
         if factor is None:
