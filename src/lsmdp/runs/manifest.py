@@ -15,6 +15,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import version
 from itertools import islice
 from typing import Any
@@ -48,7 +49,12 @@ def manifest(spec: Spec, lmdp: LMDP, costs: Costs) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Of Python, and of what computes the numbers."""
-    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    return {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES}
+
+
+@cache  # to look it up is to read a file and to parse it, and every run asks for it
+def _version(name: str) -> str:
+    return version(name)
 
 
 def kernel_hash(lmdp: LMDP) -> str:
