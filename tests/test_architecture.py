@@ -67,10 +67,14 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+def is_type_checking(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name | ast.Attribute) and ast.unparse(test).endswith("TYPE_CHECKING")
+
+
 def runtime_nodes(tree: ast.AST) -> Iterator[ast.AST]:
     """Every node below ``tree`` but the bodies of ``if TYPE_CHECKING``."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        if isinstance(node, ast.If) and is_type_checking(node.test):
             children: list[ast.AST] = list(node.orelse)
         else:
             children = [node]
@@ -84,7 +88,6 @@ def parsed(source: str) -> ast.Module:
     return ast.parse(source)
 
 
-@cache
 def imported_names(source: str, package: str) -> set[str]:
     """Full dotted names that a file imports at run time; ``package`` is where its relative imports start."""
     names: set[str] = set()
@@ -98,14 +101,23 @@ def imported_names(source: str, package: str) -> set[str]:
     return names
 
 
+@cache
+def imports() -> dict[str, set[str]]:
+    """module -> full dotted names that it imports."""
+    found = {}
+    for path in SOURCES:
+        module = module_name(path)
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        found[module] = imported_names(path.read_text(), package)
+    return found
+
+
 def import_graph() -> dict[str, set[str]]:
     """module -> the modules of lsmdp that it imports; a name that is no module stands for the module that holds it."""
-    modules = {module_name(path): path for path in SOURCES}
     graph = {}
-    for module, path in modules.items():
-        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-        wanted = {name for name in imported_names(path.read_text(), package) if name.split(".")[0] == "lsmdp"}
-        graph[module] = {holder(name, modules) for name in wanted if name != "lsmdp.__version__"}
+    for module, names in imports().items():
+        wanted = {name for name in names if name.split(".")[0] == "lsmdp"}
+        graph[module] = {holder(name, imports()) for name in wanted if name != "lsmdp.__version__"}
     return graph
 
 
@@ -222,19 +234,18 @@ def test_nothing_is_pickled() -> None:
     assert {module: found for module, found in uses.items() if found} == {}
 
 
-def numba_importers(sources: Mapping[str, str]) -> list[str]:
+def numba_importers(imported: Graph) -> list[str]:
     """The modules outside of lsmdp._core that import numba."""
-    imported = {module: imported_names(source, module) for module, source in sources.items()}
     users = [module for module, names in imported.items() if any(name.split(".")[0] == "numba" for name in names)]
     return [module for module in users if unit(module) != "_core"]
 
 
 def test_numba_lives_in_the_core() -> None:
-    assert numba_importers({module_name(path): path.read_text() for path in SOURCES}) == []
+    assert numba_importers(imports()) == []
 
 
 def test_numba_elsewhere_is_found() -> None:
-    loop = "def f():\n    from numba import njit"
+    loop = imported_names("def f():\n    from numba import njit", "lsmdp")
     assert numba_importers({"lsmdp.model": loop, "lsmdp._core.full": loop}) == ["lsmdp.model"]
 
 
@@ -262,11 +273,13 @@ class Constant(NamedTuple):
         return text or (sentence and len(self.comment.split()) > 3)
 
 
-def constants(source: str) -> Iterator[Constant]:
+@cache
+def constants(source: str) -> list[Constant]:
     """All constants of a module but for type variables. A comment stands behind one, or in the lines above it."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     comments = {token.start[0]: token for token in tokens if token.type == tokenize.COMMENT}
-    for node in ast.parse(source).body:
+    constants = []
+    for node in parsed(source).body:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
             continue
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -282,7 +295,8 @@ def constants(source: str) -> Iterator[Constant]:
             value = values[k] if len(values) == len(names) else node.value
             is_variable = ast.unparse(value).startswith("TypeVar(")
             if isinstance(name, ast.Name) and re.fullmatch(r"_?[A-Z][A-Z0-9_]*", name.id) and not is_variable:
-                yield Constant(name.id, value, told)
+                constants.append(Constant(name.id, value, told))
+    return constants
 
 
 def test_no_constant_has_two_values() -> None:
