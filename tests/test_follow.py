@@ -239,14 +239,18 @@ FOOLING = {
 
 @pytest.mark.parametrize("name", FOOLING)
 def test_auto_is_never_far_from_the_best_fixed_choice(name: str) -> None:
-    """Work is counted in products with P, not timed. Every method has the same starting point and tolerance."""
+    """Work is counted in products with P, not timed. Every method has the same starting point and tolerance.
+
+    Those that iterate stop where auto was done: beyond that they cannot be five times better.
+    """
     lmdp, c = FOOLING[name]()
     problem, start = Problem(lmdp, c), np.zeros(lmdp.n)
     auto = Auto().run(problem, start, 1e-9)
     assert auto.gap <= 1e-9
-    methods = (Power(20_000), Direct(), Dense(), Krylov(max_products=5000))
+    enough = int(auto.work) + 1
+    methods = (Power(enough), Direct(), Dense(), Krylov(max_products=enough))
     fixed = [method.run(problem, start, 1e-9) for method in methods]
-    best = min(attempt.work for attempt in fixed if attempt.gap <= 1e-9)
+    best = min(attempt.work for attempt in (auto, *fixed) if attempt.gap <= 1e-9)
     assert auto.work <= 5 * best + 20  # the first look at a model
     assert auto.story
 
