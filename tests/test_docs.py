@@ -71,6 +71,15 @@ def _commands(text: str) -> list[str]:
     return [found.group() for found in pattern.finditer(re.sub(r"\\\n", " ", text)) if found.group().strip()]
 
 
+def _with_input(command: str) -> tuple[str, str]:
+    """A command and what it reads: a here-document, or one line of ``echo '...' |``."""
+    if here := re.fullmatch(r"(.*?)<<'(\w+)'(.*)\n((?:.*\n)*?)\2\n", command):
+        return here[1] + here[3], here[4]
+    if echo := re.fullmatch(r"echo '([^']*)' \| (.*\n)", command):
+        return echo[2], echo[1] + "\n"
+    return command, ""
+
+
 @dataclass
 class Reader:
     """Somebody who types a page into a terminal and an interpreter."""
@@ -92,9 +101,10 @@ class Reader:
     def _shell(self, text: str) -> str:
         printed = ""
         for command in _commands(text):
-            plain, _, file = command.partition("#")[0].partition(" > ")
-            simple = command.startswith("lsmdp ") and not SHELL_SIGNS & set(plain + file)
-            code, output = self._command(shlex.split(plain)[1:]) if simple else self._bash(command)
+            first, given = _with_input(command)
+            plain, _, file = first.partition("#")[0].partition(" > ")
+            simple = first.startswith("lsmdp ") and not SHELL_SIGNS & set(plain + file)
+            code, output = self._command(shlex.split(plain)[1:], given) if simple else self._bash(command)
             if simple and file:
                 (self.folder / file.strip()).write_text(output, encoding="utf-8")
                 output = ""
@@ -103,8 +113,8 @@ class Reader:
             printed += output
         return printed
 
-    def _command(self, arguments: list[str]) -> tuple[int, str]:
-        result = CliRunner().invoke(app, arguments)
+    def _command(self, arguments: list[str], given: str) -> tuple[int, str]:
+        result = CliRunner().invoke(app, arguments, input=given)
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return result.exit_code, result.output if result.exit_code else result.stdout
 

@@ -193,11 +193,14 @@ class TestOptions:
         assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
 
     @pytest.mark.parametrize(("stream", "what"), [("stdin", "standard input"), ("stdout", "standard output")])
-    def test_a_stream_that_is_closed(self, stream: str, what: str) -> None:
-        with following("ring:3", script=f"import sys; sys.{stream} = None; {MAIN}") as closed:
-            code, err = closed.end()
-        assert code == 2
-        assert err.startswith(f"SpecError: there is no {what}")
+    def test_a_stream_that_is_closed(
+        self, stream: str, what: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(sys, stream, None)
+        with pytest.raises(SystemExit) as end:
+            app(["follow", "ring:3"])
+        assert end.value.code == 2
+        assert capsys.readouterr().err.startswith(f"SpecError: there is no {what}")
 
     def test_a_state_that_is_not_known_is_refused_in_its_place(self) -> None:
         result = self.follow("ring:5", lines=b"{}\n" + said(state=1) + b"\n")
