@@ -5,6 +5,7 @@ PYTHON ?= python3
 OLDEST ?= python3.11
 VENV := .venv
 LOWEST := .venv-lowest
+COMPILED := src/lsmdp/_core/__pycache__/.compiled
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
@@ -20,16 +21,21 @@ help: ## show this list
 demo: $(VENV)/.installed ## install into .venv, play a game in a museum and write a page about it
 	@$(VENV)/bin/lsmdp demo
 
-# A worker begins with a part of the tests as they stand in their files, so that hardly any file is shared and few
-# fixtures are made twice, and takes from others when it is done. There is a worker to a core: threads of their own would
-# only wait for each other.
+# A worker takes one file of tests after the other, in the order of their names, so that no fixture of a file is made
+# twice: the site of the manual takes half a minute. There is a worker to a core: threads of their own would only wait
+# for each other.
 test: $(VENV)/.developing browser compiled ## install with the developers' tools, then run every test
-	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(RUN) -m pytest -n auto --dist worksteal --durations=25
+	@LSMDP_COMPILED=yes OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
+	  $(RUN) -m pytest -n auto --dist loadfile --no-loadscope-reorder --durations=25
 
-# Two workers that compile at once would overwrite each other's index of what there is, so it is done before.
-compiled: $(VENV)/.developing
+# Two workers that compile at once would overwrite each other's index of what there is, so it is done before, and again
+# when a source has changed: that all is there takes ten seconds to find out. The stamp goes with the compiled code.
+compiled: $(COMPILED)
+
+$(COMPILED): $(VENV)/.developing $(shell find src/lsmdp -name '*.py')
 	@echo 'Compiling the loops, once for all tests ...'
 	@$(VENV)/bin/lsmdp compile > /dev/null
+	@touch $@
 
 # The page of a run is tested in a real browser. Where there is none and we may, the system's Chromium is installed;
 # elsewhere the tests that want it say so.
