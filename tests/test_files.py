@@ -198,7 +198,7 @@ with atomic(Path(sys.argv[1])) as stream:
         path.mkdir()
         (path / ".lsmdp-0123456789abcdef.tmp").write_bytes(b"half a manifest")
         runs.start(SPEC, path)
-        kept = {"spec.toml", "manifest.json", "checkpoint.npz", "rounds.parquet", "summary.json"}
+        kept = {"spec.toml", "manifest.json", "checkpoint.npz", "film.parquet", "rounds.parquet", "summary.json"}
         assert names(path) == kept | {"dynamic.parquet", "dynamic_states.parquet"}
 
 

@@ -14,8 +14,9 @@ import pytest
 
 import lsmdp
 from lsmdp.cli import pages
-from lsmdp.report import figures, frames, write_page
+from lsmdp.report import figures, write_page
 from lsmdp.report.layout import layout
+from lsmdp.runs import film
 from lsmdp.sources.makers import museum
 from tests.browser import look
 
@@ -294,24 +295,22 @@ def test_labels_cannot_break_out_of_the_page(tmp_path: Path, monkeypatch: pytest
 
 def test_frames_keep_the_first_and_the_last_round_and_fit_the_budget() -> None:
     for T, n in ((1, 5), (7, 100), (2000, 900), (10**5, 10), (500, 90_000)):
-        kept = frames.wanted_rounds(T, n, 4)
+        kept = film.wanted_rounds(T, n, 4)
         assert kept[0] == 1
         assert kept[-1] == T
         assert kept == sorted(set(kept))
-        assert len(kept) * n * 18 <= max(frames.BYTES_OF_A_FILM * 1.1, (frames.FEWEST_FRAMES + 1) * n * 18)
+        assert len(kept) * n * 18 <= max(film.BYTES_OF_A_FILM * 1.1, (film.FEWEST_FRAMES + 1) * n * 18)
 
 
 def test_a_field_is_scaled_to_bytes() -> None:
-    field = frames.scaled(np.array([2.0, 4.0, 3.0]))
-    assert (field["low"], field["high"]) == (2.0, 4.0)
-    assert field["data"] == "AP+A"  # 0, 255, 128
-    assert frames.scaled(np.zeros(3))["data"] == "AAAA"
+    assert film.scaled(np.array([2.0, 4.0, 3.0])) == (2.0, 4.0, False, bytes([0, 255, 128]))
+    assert film.scaled(np.zeros(3)).levels == bytes(3)
 
 
 def test_a_field_that_differs_by_rounding_only_is_flat() -> None:
     law = np.full(3, 1 / 3) * (1.0 + np.array([0.0, 1e-15, 3e-16]))
-    assert (frames.scaled(law)["flat"], frames.scaled(law)["data"]) == (True, "AAAA")
-    assert not frames.scaled(law * (1.0 + np.array([0.0, 1e-5, 0.0])))["flat"]
+    assert film.scaled(law)[2:] == (True, bytes(3))
+    assert not film.scaled(law * (1.0 + np.array([0.0, 1e-5, 0.0]))).flat
 
 
 def test_two_states_stand_side_by_side() -> None:

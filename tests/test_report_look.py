@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import lsmdp
-from lsmdp.report import frames, maps, write_page
+from lsmdp import runs
+from lsmdp.report import maps, write_page
+from lsmdp.runs import film
 from lsmdp.sources import write_model
 from tests.test_report import played, told_by, visit
 
@@ -80,8 +82,8 @@ def test_one_far_state_does_not_shrink_a_network(tmp_path: Path) -> None:
 def test_an_arrow_is_the_likeliest_move_to_another_state() -> None:
     P = np.array([[0.8, 0.2, 0.0], [0.3, 0.3, 0.4], [0.0, 0.0, 1.0]])
     policy = lsmdp.Policy(lsmdp.LMDP(P), np.zeros(3))
-    moves = np.frombuffer(base64.b64decode(frames.likeliest_moves(policy)["data"]), np.uint8)
-    assert moves.reshape(3, 2).tolist() == [[1, 51], [2, 102], [frames.NO_MOVE, 0]]
+    moves = np.frombuffer(film.likeliest_moves(policy).levels, np.uint8)
+    assert moves.reshape(3, 2).tolist() == [[1, 51], [2, 102], [film.NO_MOVE, 0]]
 
 
 def test_a_colour_means_one_thing(town: Path) -> None:
@@ -160,7 +162,7 @@ def test_a_small_game_is_certified_in_full_and_a_large_one_on_a_sample(
 ) -> None:
     small = told_by(played(tmp_path / "run", "ring:12", "iid", 40))["certificates"]
     assert (small["certified_rounds"], small["looked_at"]) == (40, "Every round was looked at.")
-    monkeypatch.setattr(story, "WORK_OF_A_SAMPLE", 12 * (12 + story.STATES_OF_ONE_ROUND))
+    monkeypatch.setattr(story, "WORK_OF_A_SAMPLE", 12.5 * story.work_of_a_round(runs.load(tmp_path / "run")))
     told = told_by(write_page(tmp_path / "run"))
     sampled = told["certificates"]
     assert sampled["certified_rounds"] == 12
@@ -180,6 +182,17 @@ def test_a_sample_whose_record_is_wrong_fails(tmp_path: Path) -> None:
     assert lsmdp.certify(run, rounds=12, recorded=paid).holds
     assert not lsmdp.certify(run, rounds=12, recorded=paid | {"track": paid["track"] + 1e-6}).holds
     assert lsmdp.certify(run, rounds=12).game.T == 12
+
+
+def test_a_sample_is_the_smaller_the_more_there_is_to_do_in_a_round() -> None:
+    def count(states: int, *learners: lsmdp.Learner) -> int:
+        played = lsmdp.play(lsmdp.grid(states, 10), learners, np.zeros((2, 10 * states)))
+        found: int = story.looked_at(replace(played, game=replace(played.game, t=10**6)), "sample")
+        return found
+
+    few, pooled = count(2, lsmdp.Passive()), count(2, lsmdp.Pool())
+    assert pooled < few / 2  # its experts play, too
+    assert few > count(100, lsmdp.Passive()) > count(400, lsmdp.Passive()) > story.FEWEST_ROUNDS
 
 
 def test_the_command_says_which_rounds_were_looked_at(run: Callable[..., Any], tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from lsmdp.runs.spec import default_folder
 from lsmdp.sources import makers
 
 DYNAMIC = {"dynamic.parquet", "dynamic_states.parquet"}
-FILES = {"spec.toml", "manifest.json", "checkpoint.npz", "rounds.parquet", "summary.json", *DYNAMIC}
+FILES = {"spec.toml", "manifest.json", "checkpoint.npz", "film.parquet", "rounds.parquet", "summary.json", *DYNAMIC}
 SMALL = Spec.of(kernel="random:7:3:1", costs="iid", learners=("ftl", "track"), rounds=6, seed=3, sample=4)
 
 

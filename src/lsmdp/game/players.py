@@ -47,9 +47,14 @@ class Player:
     @property
     def plays_kernels(self) -> bool:
         """Whether its policies come from no value function, as those of a pool: they have no ideal loss."""
-        if self.upcoming is None and self.state is not None:
+        return self.state is not None and isinstance(self.coming, Mixture)
+
+    @property
+    def coming(self) -> AnyPolicy:
+        """The policy of the coming round."""
+        if self.upcoming is None:
             self.upcoming = self.learner.policy(self.lmdp, self.state)
-        return isinstance(self.upcoming, Mixture)
+        return self.upcoming
 
     def play(self, t: int, costs: Floats) -> Records:
         """Play the rounds t, t + 1, ..., one for each row of costs: in one go, or one by one if the learner prefers."""

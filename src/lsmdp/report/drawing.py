@@ -14,7 +14,8 @@ from lsmdp.arrays import Floats, Ints
 from lsmdp.model import LMDP
 from lsmdp.pictures import palette, raster
 from lsmdp.policy import Policy
-from lsmdp.report.layout import STATES_LAID_OUT, layout
+from lsmdp.report.layout import layout
+from lsmdp.runs.film import has_places
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +27,7 @@ LEAST_GAIN = 0.02  # Below this much of a chance or of a step there is no arrow,
 
 def can_draw(lmdp: LMDP) -> bool:
     """Whether there is a place for each state: given, or to be found from the moves."""
-    return lmdp.positions is not None or lmdp.n <= STATES_LAID_OUT
+    return has_places(lmdp)
 
 
 def draw_map(lmdp: LMDP, values: Floats, ax: Axes, title: str, policy: Policy | None = None) -> Axes:

@@ -19,10 +19,11 @@ from lsmdp.model import LMDP
 from lsmdp.regret.dynamic import Dynamic, replay
 from lsmdp.regret.hindsight import Hindsight
 from lsmdp.regret.summary import ABOUT_DYNAMIC
-from lsmdp.report.frames import scaled
+from lsmdp.report.frames import as_text
 from lsmdp.report.pages.words import counted, figure, listed, percent
 from lsmdp.runs import Folder
 from lsmdp.runs.dynamic import Attributed, read_dynamic
+from lsmdp.runs.film import scaled
 
 # The curve that shows what a round cost has at most this many bins, about as many as are told apart.
 BINS_OF_A_CURVE = 60
@@ -118,7 +119,7 @@ def _curve(one: Mapping[str, Any], by_round: Floats, keep: Any) -> dict[str, Any
 
 def still_fields(names: list[str], told: Attributed | None) -> dict[str, Any] | None:
     """What the map shows of it, for each learner on the map: a byte for each state, on a scale of square roots."""
-    return None if told is None else {name: scaled(told.by_state[name], root=True) for name in names}
+    return None if told is None else {name: as_text(scaled(told.by_state[name], root=True)) for name in names}
 
 
 def place_of(lmdp: LMDP, name: Callable[[LMDP, int], str]) -> Callable[[int], str]:

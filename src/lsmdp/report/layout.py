@@ -14,7 +14,6 @@ from scipy.sparse.linalg import eigsh
 
 from lsmdp.arrays import CSR, Floats
 
-STATES_LAID_OUT = 3_000  # At most this many states are laid out: the places of more would be a cloud.
 STATES_TO_MEASURE_FROM = 60  # Distances are measured from this many states, which tells the places of all others.
 SWEEPS_OF_A_LAYOUT = 40  # The places are improved this many times, after which they hardly move.
 

@@ -19,8 +19,9 @@ from lsmdp.model import LMDP
 from lsmdp.pictures import palette
 from lsmdp.report import words
 from lsmdp.report.dynamic import still_fields
-from lsmdp.report.frames import MOST_MOVES, Film
+from lsmdp.report.frames import places_of, shown
 from lsmdp.runs.dynamic import Attributed
+from lsmdp.runs.film import MOST_MOVES, Film
 
 # Up to this many states of a network have their names beside them; more of them would cover each other.
 STATES_WITH_NAMES = 50
@@ -31,14 +32,15 @@ GROWTH_OF_THE_FRAME = 1.25  # All states are within the frame if it grows by no 
 LETTERS_ON_THE_MAP = 18  # A name on the map has at most this many letters, so that it stays beside its state.
 
 
-def the_map(run: Run, film: Film, best: str, told: Attributed | None = None) -> dict[str, Any]:
+def the_map(run: Run, film: Film | None, best: str, told: Attributed | None = None) -> dict[str, Any]:
     """What the page draws, and the learner that it begins with: the best, if it is on the map.
 
     ``told`` is the dynamic regret by states, which the map shows too.
     """
-    lmdp, places, names = run.lmdp, film.places, film.names
-    if places is None:
+    lmdp, places = run.lmdp, places_of(run.lmdp)
+    if film is None or places is None:
         return _table_of_states(run, told)
+    names = film.names
     grid = lmdp.grid_shape is not None
     first = best if best in names else next(iter(names), None)
     frame = [
@@ -60,7 +62,7 @@ def the_map(run: Run, film: Film, best: str, told: Attributed | None = None) -> 
         else None,
         **({} if grid else _moves(lmdp)),
         "ramp": [f"rgb({r},{g},{b})" for r, g, b in palette()[::4]],
-        "frames": film.shots,
+        "frames": [shown(frame) for frame in film.frames],
     }
 
 

@@ -18,10 +18,11 @@ from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.game import Run
 from lsmdp.learners.names import titled
+from lsmdp.model import STATES_TO_ORDER
 from lsmdp.regret.summary import LEADER_GAP
 from lsmdp.report import words
 from lsmdp.report.dynamic import attribution, dynamic_part, place_of
-from lsmdp.report.frames import Film
+from lsmdp.report.frames import film_of
 from lsmdp.report.maps import place_name, the_map
 from lsmdp.report.pages.words import counted
 from lsmdp.runs import Folder
@@ -32,10 +33,14 @@ from lsmdp.theory.regrets import excess_bound, printed_bound
 
 POINTS_OF_A_CURVE = 400  # A curve has about this many points, more than a page has pixels to tell them apart.
 CERTIFY = ("all", "sample", "none")  # The theory is evaluated on all rounds, on a sample of them, or on none.
-# A round of the theory takes some 10 microseconds for each state, and as long as this many states besides.
-STATES_OF_ONE_ROUND = 250
-# A sample has this many rounds times states: some three seconds, which the play of a larger game took itself.
-WORK_OF_A_SAMPLE = 300_000
+# A round of the theory takes some 2.5 microseconds for each state and for everybody who plays: so many operations of
+# about a nanosecond. This and the next two were measured on maps from 12 to 13,000 states, within a factor of two.
+WORK_OF_A_STATE = 2_500.0
+STATES_OF_ONE_ROUND = 250  # It takes as long as this many states besides.
+# It also solves for two leaders from far away, each with some six factors, and a multiply-add takes two nanoseconds.
+FACTORS_OF_ONE_ROUND = 24.0
+# A sample takes this many operations: some three seconds, which the play of a larger game took itself.
+WORK_OF_A_SAMPLE = 3e9
 FEWEST_ROUNDS = 10  # A sample has at least this many rounds, however large the model.
 # A bound is drawn if it is at most this many times the largest regret, and so can be read off beside it.
 READABLE = 1e4
@@ -52,12 +57,10 @@ def story(folder: Folder, run: Run, watch: Watch, which: str = "sample") -> dict
     costs = float(seen.lowest.min()), float(seen.highest.max())
     learners = _learners(summary, costs[0])
     best = words.least(learners)[0]["name"]
-    film = Film(run)
     rounds = Rounds(folder, summary)
     count = looked_at(run, which)
-    found = _certified(run, count, film, rounds, lambda t: watch("certifying", t, count))
-    if film.shots == [] and film.places is not None:
-        film.shoot(lambda t: watch("drawing the map", t, run.rounds))
+    found = _certified(run, count, rounds, lambda t: watch("certifying", t, count))
+    film = film_of(folder, run, lambda t: watch("drawing the map", t, run.rounds))
     told = attribution(folder, run, which, lambda t: watch("comparing with the plan in hindsight", t, run.rounds))
     place = place_of(run.lmdp, place_name)
     return {
@@ -258,15 +261,23 @@ def looked_at(run: Run, which: str) -> int:
     """On how many rounds, from the first on, the theory is evaluated: of a small game a sample is all of them."""
     if which == "none" or not getattr(run.costs, "replayable", True):
         return 0
-    sample = max(FEWEST_ROUNDS, WORK_OF_A_SAMPLE // (run.lmdp.n + STATES_OF_ONE_ROUND))
+    sample = max(FEWEST_ROUNDS, int(WORK_OF_A_SAMPLE / work_of_a_round(run)))
     return run.rounds if which == "all" else min(run.rounds, sample)
 
 
-def _certified(run: Run, count: int, film: Film, rounds: Rounds, watch: Callable[[int], None]) -> Certificates | None:
+def work_of_a_round(run: Run) -> float:
+    """Operations of about a nanosecond that the theory takes for a round; an expert of a pool is one who plays."""
+    lmdp, players = run.lmdp, [player.learner for player in run.game.players]
+    everyone = 2 + sum(1 + len(learner.experts) for learner in players)  # with the exact leader, and who follows it
+    factor = lmdp.elimination_plan.flops if lmdp.n <= STATES_TO_ORDER else 0.0  # beyond, states alone are too many
+    return everyone * WORK_OF_A_STATE * (lmdp.n + STATES_OF_ONE_ROUND) + FACTORS_OF_ONE_ROUND * factor
+
+
+def _certified(run: Run, count: int, rounds: Rounds, watch: Callable[[int], None]) -> Certificates | None:
     if not count:
         return None
     if count == run.rounds:
-        return certify(run, search=False, watch=watch, look=film.look, at=film.rounds)
+        return certify(run, search=False, watch=watch)
     paid = {name: float(columns["loss"][:count].sum()) for name, columns in rounds.by_learner.items()}
     return certify(run, search=False, watch=watch, rounds=count, recorded=paid)
 

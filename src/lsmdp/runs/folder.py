@@ -5,6 +5,7 @@
     checkpoint.npz   the game after the last saved round, and how many parts belong to it
     rounds/          the rounds so far, in numbered parts; gone once the run is finished
     rounds.parquet   all rounds; its presence says that the game is over
+    film.parquet     what some rounds looked like, for the map of the page (film.py)
     dynamic*.parquet the dynamic regret by rounds and by states, where that was worked out (dynamic.py)
     summary.json     losses and regrets; its presence says that the run is finished
 
@@ -150,7 +151,7 @@ class Folder:
         with suppress(OSError, SpecError):
             self._drop_rounds()
         with suppress(OSError):
-            remove(self.path.resolve(), ("spec.toml", "manifest.json").__contains__)
+            remove(self.path.resolve(), ("spec.toml", "manifest.json", "film.parquet").__contains__)
             self.path.rmdir()
 
     def spec(self) -> Spec:

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from lsmdp.arrays import Floats
 from lsmdp.costs import Costs
 from lsmdp.errors import SpecError
 from lsmdp.game import Game, Round, Run
+from lsmdp.runs.film import Film
 from lsmdp.runs.folder import CHECKPOINT_VERSION, Folder, damaged
 from lsmdp.runs.manifest import (
     NO_ROUNDS,
@@ -60,7 +61,7 @@ def start(
     with folder.locked():
         folder.require_free()
         folder.create(spec, made_from)
-        return _finish(folder, planned, _Keeper(folder, planned.game, every), watch)
+        return _finish(folder, planned, _Keeper(folder, planned.game, planned.film(), every), watch)
 
 
 def resume(
@@ -87,7 +88,7 @@ def resume(
         if spec is None and not trust:
             _require_near(folder, there)
         planned = _Planned.by(_continued(there, spec))
-        keeper = _Keeper(folder, planned.game, every)
+        keeper = _Keeper(folder, planned.game, planned.film(), every)
         saved = folder.checkpoint()
         if saved is None and folder.is_played:
             raise damaged(folder.path / "checkpoint.npz", "it is not there")
@@ -96,6 +97,7 @@ def resume(
             keeper.restore(saved, planned.costs.T)
         if not folder.is_played:
             folder.require_parts(keeper.parts)
+            keeper.film.resume(folder, planned.game.t)
         folder.drop_parts_after(len(keeper.parts))
         if (planned.spec.bracket, planned.spec.dynamic) != (there.bracket, there.dynamic):
             folder.drop_summary()
@@ -124,7 +126,7 @@ def load(path: str | PathLike[str], *, trust: bool = False) -> Run:
             f'"{path}" was played on other inputs: they differ in {", ".join(different)}. Bring back the files as they '
             "were, or play again with another --out."
         )
-    _Keeper(folder, planned.game).restore(saved, planned.costs.T)
+    _Keeper(folder, planned.game, planned.film()).restore(saved, planned.costs.T)
     return planned.run()
 
 
@@ -166,6 +168,10 @@ class _Planned(NamedTuple):
         game = Game.begin(lmdp, spec.players(), **options, feedback=spec.feedback)
         return cls(spec, spec.cost_sequence(lmdp), game)
 
+    def film(self) -> Film:
+        """The film of all its rounds, without a frame yet."""
+        return Film.of_game(self.game.lmdp, [player.learner for player in self.game.players], self.costs.T)
+
     def run(self) -> Run:
         """The rounds played so far."""
         return Run(self.game, replace(self.costs, T=self.game.t))
@@ -177,6 +183,7 @@ class _Keeper:
 
     folder: Folder
     game: Game
+    film: Film
     every: float = SECONDS_BETWEEN_CHECKPOINTS
     parts: list[int] = field(default_factory=list)  # a checksum for each
     saved: int = 0  # rounds
@@ -195,7 +202,9 @@ class _Keeper:
         self.parts, self.hashed, self.saved = saved["parts"].tolist(), saved["hash"].tobytes(), self.game.t
 
     def play(self, costs: Floats) -> None:
-        """Play the next rounds, one for each row; save if it is time to."""
+        """Play the next rounds, one for each row; save if it is time to. No round but the first is filmed."""
+        if self.game.t + 1 in self.film.rounds:
+            self.film.keep(self.game, costs[0])
         played = self.game.play(costs)
         self.rows += chain.from_iterable(zip(*(records.rows() for records in played), strict=True))
         for c_t in costs:
@@ -209,6 +218,7 @@ class _Keeper:
             return
         began = time.perf_counter()
         parts = [*self.parts, self.folder.write_part(len(self.parts) + 1, self.rows)]
+        self.film.write(self.folder)
         own = {"parts": np.array(parts, dtype=np.uint64), "hash": np.frombuffer(self.hashed, dtype=np.uint8)}
         self.folder.write_checkpoint(self.game.to_arrays() | own)
         self.parts, self.saved, self.rows = parts, self.game.t, []
@@ -221,7 +231,7 @@ def _play(keeper: _Keeper, costs: Costs, watch: Watch | None) -> None:
     turn = Turn()
     with turn.minding():
         try:
-            for block in _blocks(keeper.game, costs):
+            for block in _blocks(keeper.game, costs, keeper.film.rounds):
                 with turn:
                     keeper.play(block)
                 if watch is not None:
@@ -231,12 +241,13 @@ def _play(keeper: _Keeper, costs: Costs, watch: Watch | None) -> None:
                 keeper.save()
 
 
-def _blocks(game: Game, costs: Costs) -> Iterator[Floats]:
-    """The rounds that are left: one by one, and several at a time once a game is under way."""
+def _blocks(game: Game, costs: Costs, starts: frozenset[int]) -> Iterator[Floats]:
+    """The rounds that are left: one by one, and several at a time once a game is under way; a block at each start."""
     t = game.t
     for block in costs.blocks_from(t + 1):
         size = len(block) if t >= ROUNDS_ONE_BY_ONE else 1
-        yield from (block[first : first + size] for first in range(0, len(block), size))
+        cuts = {*range(0, len(block), size), *(start - t - 1 for start in starts if t < start <= t + len(block))}
+        yield from (block[first:end] for first, end in pairwise((*sorted(cuts), len(block))))
         t += len(block)
 
 

@@ -28,7 +28,7 @@ computed in all rounds of small models, in the marked rounds 1, 2, 5, 10, 20, ..
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,7 +45,7 @@ from lsmdp.game import is_mark, start_law
 from lsmdp.labels import in_rounds
 from lsmdp.learners import CompleteLearner, LearnerLike, Tracking, completed
 from lsmdp.model import LMDP
-from lsmdp.policy import AnyPolicy, Policy
+from lsmdp.policy import Policy
 from lsmdp.regret import CostRange
 from lsmdp.solvers import solve
 from lsmdp.solvers.warm.lead import Lead, lead
@@ -77,8 +77,6 @@ PAIR_ROUNDS = 400  # Up to this many states, all pairs are compared with their h
 
 
 Leader = Callable[[LMDP, Floats, "Claim | None"], Claim]
-Standing = dict[str, tuple[AnyPolicy, Floats]]  # each learner's policy, and the law of its state
-Look = Callable[[int, Floats, Floats, Standing], None]  # before a round: its number, c_t, c_bar_t, and the learners
 
 
 def certified(lmdp: LMDP, c_bar: Floats, last: Claim | None) -> Claim:
@@ -202,13 +200,11 @@ def trace(
     search: bool = False,
     exact: bool = True,
     watch: Callable[[int], None] | None = None,
-    look: Look | None = None,
-    at: Collection[int] = (),
 ) -> Trace:
     """Play the costs and write everything down.
 
     ``rivals`` are fixed policies to be compared with, besides the last leader and P; ``search`` looks for a better one.
-    ``leader`` may be another way to find leaders, or a false one. ``look`` is shown the rounds ``at``.
+    ``leader`` may be another way to find leaders, or a false one.
     """
     lmdp.require_irreducible()
     unit = LMDP(lmdp.P, labels=lmdp.labels, positions=lmdp.positions, rounding=lmdp.rounding / lmdp.temperature)
@@ -217,8 +213,6 @@ def trace(
     writer = _Writer(lmdp, unit, law, completed(learners), leader, exact, plan_of(lmdp, costs, law))
     for c_t in costs:
         cost = as_cost(c_t, lmdp.n)
-        if look is not None and writer.t + 1 in at:
-            look(writer.t + 1, cost, lmdp.temperature * writer.now.c, writer.standing())
         writer.play(cost)
         if watch is not None:
             watch(writer.t)
@@ -268,11 +262,6 @@ class _Writer:
         wanted = n <= ALL_ROUNDS or (n <= MARKED_ROUNDS and is_mark(self.t + 1))
         wanted = wanted and not np.isnan(self.now.mu[0])
         return respond(self.now.Q, self.now.mu) if wanted and self.exact else None
-
-    def standing(self) -> Standing:
-        """The policy that each learner is about to play, and where it is."""
-        everyone: list[Traced | TracedPool] = [*self.players, *self.pools]
-        return {player.name: (player.policy, player.law) for player in everyone if player.learner is not None}
 
     def play(self, cost: Floats) -> None:
         """The next round."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -20,7 +20,6 @@ from lsmdp.theory.curvature import curved_terms
 from lsmdp.theory.pools import PoolTrace
 from lsmdp.theory.statement import STATEMENTS
 from lsmdp.theory.trace import (
-    Look,
     PlayerTrace,
     Trace,
     trace,
@@ -125,8 +124,6 @@ def certify(
     search: bool = True,
     exact: bool = True,
     watch: Callable[[int], None] | None = None,
-    look: Look | None = None,
-    at: Collection[int] = (),
     rounds: int | None = None,
     recorded: Mapping[str, float] | None = None,
 ) -> Certificates:
@@ -134,20 +131,20 @@ def certify(
 
     The statements of the paper are about follow the leader with exact leaders, which is played along whoever else
     plays. ``search`` looks for a better fixed policy than the last leader, on games that are small enough. ``exact``
-    False leaves out what takes more than a few passes over P a round. ``look`` is shown the rounds ``at`` on the way.
+    False leaves out what takes more than a few passes over P a round.
 
     Of a run, ``rounds`` looks at the first so many rounds only. They are a game of their own, and each statement is
     about a game of any length. ``recorded`` is what each learner has paid in them on record; without it the replay of
     a part of a run is compared with nothing.
     """
     if isinstance(game, Run):
-        options: dict[str, Any] = {"search": search, "exact": exact, "watch": watch, "look": look, "at": at}
+        options: dict[str, Any] = {"search": search, "exact": exact, "watch": watch}
         if rounds is None or rounds >= game.rounds:
             recorded = {name: tally.loss for name, tally in game.learners.items()}
         return _certify_run(game, min(rounds or game.rounds, game.rounds), recorded or {}, **options)
     if costs is None:
         raise SpecError("certify needs costs beside a model: an array of rounds x states, or a cost sequence.")
-    options = {"search": search, "exact": exact, "watch": watch, "look": look, "at": at}
+    options = {"search": search, "exact": exact, "watch": watch}
     return _look(trace(game, costs, completed(learners), start=start, **options), [])
 
 

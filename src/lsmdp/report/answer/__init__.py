@@ -28,9 +28,10 @@ from lsmdp.model import LMDP
 from lsmdp.pictures import palette
 from lsmdp.policy import Policy
 from lsmdp.report.answer import sums
-from lsmdp.report.layout import STATES_LAID_OUT, layout
+from lsmdp.report.layout import layout
 from lsmdp.report.pages import assemble
 from lsmdp.report.pages.words import counted, figure, listed, percent
+from lsmdp.runs.film import STATES_LAID_OUT
 from lsmdp.solution import Solution
 from lsmdp.values import Values
 
