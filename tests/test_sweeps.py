@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
@@ -69,6 +70,19 @@ def run_here(fields: dict[str, Any], path: Path, seed: int = 0) -> tuple[dict[st
     workers = Here(seed)
     sweep, jobs = plan(fields)
     return sweeps.run(sweep, jobs, path, workers), workers
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
+    """The folder of SMALL, played in this process, and its runs as they were played."""
+    path = tmp_path_factory.mktemp("whole") / "sweep"
+    return path, run_here(SMALL, path)[1].played
+
+
+@pytest.fixture
+def copy(whole: tuple[Path, list[Any]], tmp_path: Path) -> Path:
+    """A copy of it, to be changed."""
+    return shutil.copytree(whole[0], tmp_path / "sweep")
 
 
 class TestFile:
@@ -220,22 +234,9 @@ class TestRows:
 
 
 class TestWorkers:
-    def test_neither_their_number_nor_their_order_changes_a_bit(self, tmp_path: Path) -> None:
-        sweep, jobs = plan(SMALL)
-        places = {"two": Processes(2), "shuffled": Here(1), "otherwise": Here(2)}
-        for name, workers in places.items():
-            sweeps.run(sweep, jobs, tmp_path / name, workers)
-        tables = [bits(SweepFolder(tmp_path / name).table()) for name in places]
-        assert tables[0] == tables[1] == tables[2]
-        assert len(tables[0]["t"]) == 6 * 2 * 7 + 6 * 2 * 6
-        summaries = [json.loads((tmp_path / name / "summary.json").read_text()) for name in places]
-        for summary in summaries:
-            for one in summary["games"]:
-                for learner in one["learners"].values():
-                    assert learner.pop("seconds") > 0.0
-        assert summaries[0] == summaries[1] == summaries[2]
-
-    def test_a_worker_that_dies_takes_nothing_with_it(self, tmp_path: Path) -> None:
+    def test_neither_their_number_nor_their_order_nor_a_death_changes_a_bit(
+        self, whole: tuple[Path, list[Any]], tmp_path: Path
+    ) -> None:
         sweep, jobs = plan(SMALL)
         killed = []
 
@@ -247,8 +248,17 @@ class TestWorkers:
         summary = sweeps.run(sweep, jobs, tmp_path / "killed", Processes(2), watch=kill)
         assert len(killed) == 1
         assert (summary["runs"], summary["failed"]) == (12, [])
-        run_here(SMALL, tmp_path / "whole")
-        assert bits(SweepFolder(tmp_path / "killed").table()) == bits(SweepFolder(tmp_path / "whole").table())
+        run_here(SMALL, tmp_path / "shuffled", seed=1)
+        places = (tmp_path / "killed", tmp_path / "shuffled", whole[0])
+        tables = [bits(SweepFolder(place).table()) for place in places]
+        assert tables[0] == tables[1] == tables[2]
+        assert len(tables[0]["t"]) == 6 * 2 * 7 + 6 * 2 * 6
+        summaries = [json.loads((place / "summary.json").read_text()) for place in places]
+        for summary in summaries:
+            for one in summary["games"]:
+                for learner in one["learners"].values():
+                    assert learner.pop("seconds") > 0.0
+        assert summaries[0] == summaries[1] == summaries[2]
 
     def test_a_job_that_always_kills_its_worker_is_given_up_alone(self) -> None:
         jobs = ["[1]", "__import__('os')._exit(1)", "[2]", "[3]"]
@@ -271,7 +281,7 @@ class TestWorkers:
 
 class TestCluster:
     @pytest.mark.filterwarnings("default")  # what Dask warns about while one of its workers is shot is not ours
-    def test_one_of_two_workers_is_killed_half_way(self, tmp_path: Path) -> None:
+    def test_one_of_two_workers_is_killed_half_way(self, whole: tuple[Path, list[Any]], tmp_path: Path) -> None:
         distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'lsmdp[dask]'")
         sweep, jobs = plan(SMALL)
         killed: list[int] = []
@@ -287,8 +297,7 @@ class TestCluster:
             summary = sweeps.run(sweep, jobs, tmp_path / "dask", Cluster(cluster.scheduler_address), watch=kill)
         assert len(killed) == 1
         assert (summary["runs"], summary["failed"]) == (12, [])
-        run_here(SMALL, tmp_path / "here")
-        assert bits(SweepFolder(tmp_path / "dask").table()) == bits(SweepFolder(tmp_path / "here").table())
+        assert bits(SweepFolder(tmp_path / "dask").table()) == bits(SweepFolder(whole[0]).table())
 
     @pytest.mark.filterwarnings("default")
     def test_a_job_that_kills_every_worker_is_given_up(self) -> None:
@@ -318,31 +327,29 @@ class TestCluster:
 
 
 class TestFolder:
-    def test_only_what_is_missing_is_played_again(self, tmp_path: Path) -> None:
-        _, first = run_here(SMALL, tmp_path)
-        before = bits(SweepFolder(tmp_path).table())
-        assert len(first.played) == 12
-        assert run_here(SMALL, tmp_path)[1].played == []
-        gone, broken = first.played[3], first.played[7]
-        (tmp_path / "runs" / f"{gone.digest}.json").unlink()
-        (tmp_path / "runs" / f"{broken.digest}.json").write_text('{"run": ')
-        summary, again = run_here(SMALL, tmp_path)
+    def test_only_what_is_missing_is_played_again(self, copy: Path, whole: tuple[Path, list[Any]]) -> None:
+        first = whole[1]
+        before = bits(SweepFolder(copy).table())
+        assert len(first) == 12
+        assert run_here(SMALL, copy)[1].played == []
+        gone, broken = first[3], first[7]
+        (copy / "runs" / f"{gone.digest}.json").unlink()
+        (copy / "runs" / f"{broken.digest}.json").write_text('{"run": ')
+        summary, again = run_here(SMALL, copy)
         assert {job.digest for job in again.played} == {gone.digest, broken.digest}
         assert summary["runs"] == 12
-        assert bits(SweepFolder(tmp_path).table()) == before
+        assert bits(SweepFolder(copy).table()) == before
 
-    def test_a_larger_sweep_uses_the_runs_of_a_smaller_one(self, tmp_path: Path) -> None:
-        run_here(SMALL, tmp_path)
-        summary, more = run_here(SMALL | {"seeds": 4}, tmp_path)
+    def test_a_larger_sweep_uses_the_runs_of_a_smaller_one(self, copy: Path) -> None:
+        summary, more = run_here(SMALL | {"seeds": 4}, copy)
         assert {job.replicate for job in more.played} == {3}
         assert summary["runs"] == 16
 
-    def test_what_was_made_for_another_sweep_goes(self, tmp_path: Path) -> None:
-        run_here(SMALL, tmp_path)
+    def test_what_was_made_for_another_sweep_goes(self, copy: Path) -> None:
         sweep, jobs = plan(SMALL | {"seeds": 4})
         with pytest.raises(ZeroDivisionError):
-            sweeps.run(sweep, jobs, tmp_path, Here(), watch=lambda _: 1 / 0)
-        assert {path.name for path in tmp_path.iterdir()} == {"sweep.json", "runs"}
+            sweeps.run(sweep, jobs, copy, Here(), watch=lambda _: 1 / 0)
+        assert {path.name for path in copy.iterdir()} == {"sweep.json", "runs"}
 
     def test_what_stops_a_sweep_keeps_what_is_done(self, tmp_path: Path) -> None:
         sweep, jobs = plan(SMALL)
@@ -383,9 +390,8 @@ class TestFolder:
         with pytest.raises(SpecError, match=r"is a file\. Name a folder with --out"):
             run_here(SMALL, tmp_path / "letter.txt")
 
-    def test_the_table(self, tmp_path: Path) -> None:
-        run_here(SMALL, tmp_path)
-        table = SweepFolder(tmp_path).table()
+    def test_the_table(self, whole: tuple[Path, list[Any]]) -> None:
+        table = SweepFolder(whole[0]).table()
         assert table.column_names == ["run", "model", "costs", "rounds", "seed", *Row._fields, "clairvoyant"]
         keys = list(zip(*(table[name].to_pylist() for name in ("run", "learner", "t")), strict=True))
         assert len(set(keys)) == table.num_rows
@@ -393,9 +399,9 @@ class TestFolder:
 
 
 class TestSummary:
-    def test_bands_are_quantiles_over_the_seeds(self, tmp_path: Path) -> None:
-        summary, _ = run_here(SMALL, tmp_path)
-        table = SweepFolder(tmp_path).table().to_pylist()
+    def test_bands_are_quantiles_over_the_seeds(self, whole: tuple[Path, list[Any]]) -> None:
+        summary = json.loads((whole[0] / "summary.json").read_text())
+        table = SweepFolder(whole[0]).table().to_pylist()
         one = summary["games"][1]
         assert (one["model"], one["costs"], one["seeds"]) == ("sticky:0.1", "switching:7", [0, 1, 2])
         mine = [row for row in table if (row["model"], row["costs"]) == ("sticky:0.1", "switching:7")]
