@@ -293,10 +293,10 @@ def test_the_recorded_bound_of_the_patrol_is_that_of_its_arguments() -> None:
 
 
 def test_the_patrol_in_short(tmp_path: Path) -> None:
-    patrol.main(["--minutes", "40", "--seed", "3", "--out", str(tmp_path)])
+    patrol.main(["--minutes", "15", "--seed", "3", "--out", str(tmp_path)])
     record = record_of("patrol", tmp_path)
     for one in record["learners"].values():
-        assert one["loss"] == pytest.approx(40 * one["away"] / record["longest"] + one["control_cost"], rel=1e-9)
+        assert one["loss"] == pytest.approx(15 * one["away"] / record["longest"] + one["control_cost"], rel=1e-9)
         assert one["loss"] >= record["bound"]
         assert one["leader"] == pytest.approx(one["loss"] - record["cost_of_leader"], abs=1e-9)
         assert one["night"] is None

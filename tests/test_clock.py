@@ -39,7 +39,7 @@ def after(learner: Clock, costs: np.ndarray, lmdp: LMDP = LMDP_) -> lsmdp.learne
     return learner.observe_block(lmdp, learner.init(lmdp), costs).state
 
 
-@pytest.mark.parametrize("learner", [Clock(1), Clock(2), Clock(5), Clock(5, 0.2), Clock(3, tolerance=1e-9)])
+@pytest.mark.parametrize("learner", [Clock(1), Clock(5, 0.2)])  # another one is among the named learners
 def test_it_keeps_the_rules_of_the_game(learner: Clock) -> None:
     check_learner(learner)
 

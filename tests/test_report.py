@@ -6,6 +6,7 @@ import html
 import json
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,11 @@ CHECK = f"<script>{(Path(__file__).parent / 'visit.js').read_text(encoding='utf-
 
 def visit(page: Path, width: int) -> dict[str, Any]:
     """What a visitor with a window of this width sees."""
-    text = page.read_text(encoding="utf-8")
+    return _visit(page, width, page.read_text(encoding="utf-8"))
+
+
+@cache  # several tests look at one page
+def _visit(page: Path, width: int, text: str) -> dict[str, Any]:
     visited = page.with_name(f"visited-{width}.html")
     visited.write_text(
         text.replace("<body>", f"<body>{VISIT}", 1).replace("</body>", f"{CHECK}</body>", 1), encoding="utf-8"

@@ -71,18 +71,18 @@ def test_a_learner_is_told_the_cost_of_where_it_is_and_moves_by_its_policy() -> 
 
 
 def test_the_path_has_the_law_of_the_policies() -> None:
-    """4,000 paths of two moves of one policy, against p Q Q, within four standard errors."""
+    """1,500 paths of two moves of one policy, against p Q Q, within four standard errors."""
     fixed = lsmdp.Fixed(Policy(LMDP_, np.linspace(0, 2, N)))
     law = np.full(N, 1 / N)
-    places = np.zeros(N)
-    for seed in range(4000):
+    places, paths = np.zeros(N), 1500
+    for seed in range(paths):
         game = Game.begin(LMDP_, fixed, start=law, seed=seed, feedback="visited")
         learner, state = game.players[0].learner, game.players[0].state
         for _ in range(2):
             state = learner.observe(LMDP_, state, COSTS[0])
         places[state.at] += 1
     expected = fixed.fixed.push(fixed.fixed.push(law))
-    assert (np.abs(places / 4000 - expected) < 4 * np.sqrt(expected * (1 - expected) / 4000)).all()
+    assert (np.abs(places / paths - expected) < 4 * np.sqrt(expected * (1 - expected) / paths)).all()
 
 
 def test_the_loss_is_exact_for_the_policies_along_the_path() -> None:
@@ -248,8 +248,8 @@ def test_its_regret_on_noise_around_a_mean_is_small(lmdp: lsmdp.LMDP) -> None:
     """To leave the states alone would cost 20 and more; full information costs about 0.2."""
     rng = np.random.default_rng(4)
     costs = 0.6 * rng.uniform(0, 1, 12) + 0.4 * rng.uniform(0, 1, (3000, 12))
-    run = visited([Visited(), Passive()], costs, lmdp, seed=4)
-    assert run.regret()["visited"].leader < 8.0 < 16.0 < run.regret()["passive"].leader
+    regret = visited([Visited(), Passive()], costs, lmdp, seed=4).regret()
+    assert regret["visited"].leader < 8.0 < 16.0 < regret["passive"].leader
 
 
 def test_means_that_forget_follow_costs_that_change() -> None:
