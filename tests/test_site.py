@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import json
 import os
 import re
 import shutil
@@ -19,7 +17,7 @@ import typer
 
 import lsmdp
 from lsmdp.cli import app
-from tests.browser import look
+from tests.browser import look_at_all
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -147,17 +145,12 @@ window.addEventListener("load", () => setTimeout(function tell() {
   const wide = [...document.querySelectorAll("article *")]
     .filter((node) => node.getBoundingClientRect().right > innerWidth + 1 && !scrolls(node))
     .map((node) => node.tagName + "." + node.className);
-  parent.postMessage({ page: document.title, width: innerWidth, scroll: document.documentElement.scrollWidth, wide,
-    errors: seen, found: [...document.querySelectorAll("#search-results li a")].map((a) => a.textContent),
-    loaded: performance.getEntriesByType("resource").map((one) => one.name) }, "*");
+  const found = [...document.querySelectorAll("#search-results li a")].map((a) => a.textContent);
+  parent.postMessage({ name: window.name, seen: { page: document.title, width: innerWidth, wide, errors: seen, found,
+    scroll: document.documentElement.scrollWidth,
+    loaded: performance.getEntriesByType("resource").map((one) => one.name) } }, "*");
 }, 1500));
 </script>"""
-FRAMES = """<!doctype html><meta charset="utf-8"><body><script>
-const told = [];
-window.addEventListener("message", (event) => { told.push(event.data);
-  if (told.length === %d) { const note = document.createElement("pre"); note.id = "told";
-    note.textContent = JSON.stringify(told); document.body.append(note); } });
-</script>%s"""
 
 
 @pytest.fixture(scope="module")
@@ -170,16 +163,9 @@ def told(site: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str,
     for name in names:
         text = (folder / name).read_text(encoding="utf-8")
         (folder / name).write_text(text.replace("</head>", f"{TELL}</head>", 1), encoding="utf-8")
-    shown = [name + "?q=regret" * name.endswith("/search.html") for name in names for _ in WIDTHS]
-    frames = "".join(
-        f'<iframe src="{name}" style="width: {width}px; height: 900px; border: 0"></iframe>'
-        for name, width in zip(shown, WIDTHS * len(names), strict=True)
-    )
-    (folder / "visit.html").write_text(FRAMES % (len(shown), frames), encoding="utf-8")
-    seen = look(folder / "visit.html", folder / "profile", '<pre id="told">', window=(1500, 1000))
-    note = re.search(r'<pre id="told">(.*?)</pre>', seen.document, flags=re.DOTALL)
-    assert note, f"some page did not answer: {seen.messages[-2000:]}"
-    return list(json.loads(html.unescape(note.group(1))))
+    asked = {name: (folder / name).as_uri() + "?q=regret" * name.endswith("/search.html") for name in names}
+    windows = {f"{name} {width}": (page, width) for name, page in asked.items() for width in WIDTHS}
+    return list(look_at_all(windows, folder).values())
 
 
 def test_pages_work_in_a_browser_from_disk(told: list[dict[str, Any]]) -> None:
