@@ -35,7 +35,7 @@ compiled: $(COMPILED)
 $(COMPILED): $(VENV)/.developing $(shell find src/lsmdp -name '*.py')
 	@echo 'Compiling the loops, once for all tests ...'
 	@$(VENV)/bin/lsmdp compile > /dev/null
-	@touch $@
+	@mkdir -p $(@D) && touch $@
 
 # The page of a run is tested in a real browser. Where there is none and we may, the system's Chromium is installed;
 # elsewhere the tests that want it say so.
