@@ -16,6 +16,7 @@ from lsmdp.report.pages.words import (
     percent,
     yardsticks,
 )
+from lsmdp.report.pools import pool_parts
 
 
 def row(name: str, loss: float, **more: Any) -> dict[str, Any]:
@@ -176,3 +177,37 @@ def test_which_rounds_were_looked_at_is_said() -> None:
 
 def test_control_that_is_rounding_is_nothing() -> None:
     assert (words.spent(9.9e-15, 218.8), words.spent(0.01, 218.8)) == (0.0, 0.01)
+
+
+def test_costs_from_nearly_nothing_on() -> None:
+    gaps = {"ftl": np.full(3, 1e-7)}
+    assert "The costs run from nearly 0 to 1;" in words.effort_finding(gaps, (7e-8, 1.0))
+    assert "The costs run from 0.01 to 1;" in words.effort_finding(gaps, (0.01, 1.0))
+
+
+def test_who_is_not_among_the_bars_is_told() -> None:
+    known, pool = (
+        {"title": name, "idealised": part, "comparator": 0.0} for name, part in (("ftl", 1.0), ("pool", None))
+    )
+    assert words.parts_note([known, pool]).startswith("pool is left out: ")
+    assert words.parts_note([known]) == words.parts_note([pool]) == ""  # of all of them the chart speaks itself
+
+
+def test_a_pool_is_told_by_its_experts() -> None:
+    def told(loss: float, **weights: float) -> dict[str, Any]:
+        experts = {"discounted-track:1": (4.0, "a"), "discounted-track:0.125": (3.0, "b"), "own:0": (5.0, "c")}
+        each = {name: {"loss": paid, "weight": weights[key]} for name, (paid, key) in experts.items()}
+        sums = {"loss_at_most": 3.7, "mixed_losses": 3.6, "lag_of_the_law": 0.1}
+        pool = {"loss": loss, "experts": {"best": "discounted-track:0.125", "experts": each, **sums}}
+        (part,) = pool_parts({"learners": {"pool": pool, "ftl": {"loss": 1.0, "experts": None}}})
+        return part
+
+    part = told(3.5, a=0.25, b=0.7504, c=0.0)
+    assert part["title"] == (
+        "After the last round pool has put 75% of its trust in discounted-track:0.125, which remembers about 8 rounds"
+    )
+    assert "would have paid 3; the pool, which could not know who would be the best, paid 0.5 more." in part["finding"]
+    assert [row[0] for row in part["rows"]] == ["discounted-track:0.125", "discounted-track:1", "own:0"]
+    assert [row[3] for row in part["rows"]] == ["remembers about 8 rounds", "goes by the last cost alone", ""]
+    assert "put all of its trust in own:0" in told(2.0, a=0.0, b=0.001, c=0.999)["title"]
+    assert "paid 1 less." in told(2.0, a=0.0, b=0.001, c=0.999)["finding"]

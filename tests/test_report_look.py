@@ -135,6 +135,19 @@ def test_no_code_leaks_onto_the_page(town: Path) -> None:
     assert {leak: found for leak in LEAKS if (found := re.findall(f".{{0,30}}(?:{leak}).{{0,30}}", text))} == {}
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_pool_tells_whom_it_trusts(tmp_path: Path, width: int) -> None:
+    place, learners = network(tmp_path / "town.npz", 9), ("pool:4", "clock:4", "ftl")
+    seen = visit(played(tmp_path / "run", place, "periodic:4", 80, learners=learners), width)
+    assert seen["errors"] == []
+    text = seen["text"].partition("How to make this page again")[0]
+    assert "of its trust in clock:4, which expects costs to come back after 4 rounds" in text
+    assert "pool:4 is left out: the parts need" in text
+    assert min(float(row[5].replace("−", "-")) for row in seen["table"][1:]) < 0.0
+    assert re.findall(r"(?<![\w·])-\d.*", text) == []  # a minus is no hyphen
+    assert {leak: found for leak in LEAKS if (found := re.findall(f".{{0,30}}(?:{leak}).{{0,30}}", text))} == {}
+
+
 def test_statements_are_folded_unless_one_fails(town: Path, tmp_path: Path) -> None:
     seen = visit(town, 1280)
     assert seen["open"] is False

@@ -7,6 +7,7 @@ take longer than the game. The number itself, loss - p_1.V_1, is in the summary 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
@@ -15,7 +16,6 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.game import Run
-from lsmdp.model import LMDP
 from lsmdp.regret.dynamic import Dynamic, replay
 from lsmdp.regret.hindsight import Hindsight
 from lsmdp.regret.summary import ABOUT_DYNAMIC
@@ -27,6 +27,7 @@ from lsmdp.runs.film import scaled
 
 # The curve that shows what a round cost has at most this many bins, about as many as are told apart.
 BINS_OF_A_CURVE = 60
+COMMAND = re.compile(r"(To have it: )(.+)$")  # A command in a note of a summary comes at its end, after these words.
 NAMED_PLACES = 3  # The text names this many places, as many as one remembers.
 SHARE_OF_A_NAMED_PLACE = 0.001  # A place with less than this share of the whole is not named.
 
@@ -68,7 +69,7 @@ def dynamic_part(
         "regret, the price of not knowing the future."
     )
     if told is None:
-        why = " ".join(reasons) or "By rounds and states it was not worked out."
+        why = COMMAND.sub(r"\1`\2`", " ".join(reasons)) or "By rounds and states it was not worked out."
         return {"title": _title(one, price), "finding": f"{finding} {why}", "note": "", "learners": []}
     return {
         "title": _title(one, price),
@@ -99,7 +100,7 @@ def _when_and_where(name: str, told: Attributed, best: str, place: Callable[[int
     said = f"{name} had paid half of its own by round {half:,} of {sums.size:,}."
     if not top or states.size <= len(top):
         return said
-    names = listed(f"{place(x)} ({percent(states[x] / total)})" for x in top)
+    names = listed(f"{place(x)} ({states[x] / total:.1%})" for x in top)
     return f"{said} Knowledge would have been worth most at {names}; there are {counted(states.size, 'state')}."
 
 
@@ -120,8 +121,3 @@ def _curve(one: Mapping[str, Any], by_round: Floats, keep: Any) -> dict[str, Any
 def still_fields(names: list[str], told: Attributed | None) -> dict[str, Any] | None:
     """What the map shows of it, for each learner on the map: a byte for each state, on a scale of square roots."""
     return None if told is None else {name: as_text(scaled(told.by_state[name], root=True)) for name in names}
-
-
-def place_of(lmdp: LMDP, name: Callable[[LMDP, int], str]) -> Callable[[int], str]:
-    """How places are called in a sentence."""
-    return lambda x: f"state {name(lmdp, x)}" if lmdp.labels is None and lmdp.grid_shape is None else name(lmdp, x)

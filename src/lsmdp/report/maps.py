@@ -85,6 +85,12 @@ def place_name(lmdp: LMDP, x: int) -> str:
     return f"row {row}, column {column}"
 
 
+def place_in_words(lmdp: LMDP, x: int) -> str:
+    """The same in a sentence, where a number alone would not be understood."""
+    name = place_name(lmdp, x)
+    return f"state {name}" if name.isdecimal() else name
+
+
 def _note(lmdp: LMDP, grid: bool, played: bool, outside: int, priced: bool = False) -> str:
     said = []
     if played and grid:
@@ -131,7 +137,7 @@ def _moves(lmdp: LMDP) -> dict[str, Any]:
 def _busiest(run: Run) -> str:
     """Where each learner ends up most likely to be."""
     said = [
-        words.likeliest(words.named(player.learner.title), player.law, lambda x: place_name(run.lmdp, x))
+        words.likeliest(words.named(player.learner.title), player.law, lambda x: place_in_words(run.lmdp, x))
         for player in run.game.players
     ]
     return f"The likeliest place after the last round: {', '.join(said)}."

@@ -144,11 +144,22 @@ if (split.length) barChart($("#parts-chart"), split.map((one) => ({ name: one.ti
   { name: "comparator", value: one.comparator, colour: "var(--comparator)" }] })), decimalsOf("regret against the leader"));
 else $("#parts-chart").textContent = "Not computed: the stationary law of each policy would take too long on this model.";
 
+if (data.parts.note) $("#parts-chart").append(make("p", { class: "note" }, data.parts.note));
+
+/* ---------- what pools leaned on ---------- */
+if (!data.pools.length) $("#pools").remove();
+for (const pool of data.pools) {
+  const table = make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "the experts compared" });
+  $("#pools").append(make("h2", {}, pool.title), make("p", { class: "finding" }, pool.finding), table, make("p", { class: "note" }, pool.note));
+  sortable(table, [{ name: "expert", show: (cell, row) => [cell, row[3] ? make("small", {}, row[3]) : ""] },
+    { name: "paid alone", number: true, show: (cell) => fixed(cell, pool.decimals) }, { name: "trust, %", number: true, show: (cell) => fixed(cell, 1) }], pool.rows);
+}
+
 /* ---------- the price of not knowing the future ---------- */
 (function dynamic() {
   const section = $("#dynamic"), found = data.dynamic;
   $("h2", section).textContent = found.title;
-  $(".finding", section).textContent = found.finding;
+  $(".finding", section).replaceChildren(...prose(found.finding));
   $(".note", section).textContent = found.note;
   if (!found.learners.length) { $("#dynamic-chart").remove(); $(".switch", section).remove(); return; }
   const chart = (x, y, yName) => () => lineChart($("#dynamic-chart"), found.learners.map((one) => ({ name: one.title, colour: colour[one.name], x: one[x], y: one[y] })), { xName: "round", yName });
@@ -334,8 +345,8 @@ else $("#parts-chart").textContent = "Not computed: the stationary law of each p
 (function certificates() {
   const section = $("#certificates"), found = data.certificates, fold = $("details", section);
   $("h2", section).textContent = found.title;
-  $(".finding", section).textContent = `${found.finding} ${found.looked_at}`;
-  $(".note", section).textContent = found.note;
+  $(".finding", section).replaceChildren(...prose(`${found.finding} ${found.looked_at}`));
+  $(".note", section).replaceChildren(...prose(found.note));
   if (!found.rows.length) { fold.replaceWith($(".note", section)); return; }
   $("summary", fold).textContent = `All ${found.rows.length.toLocaleString("en")} lines, statement by statement`;
   fold.open = found.open;

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -21,10 +22,11 @@ from lsmdp.learners.names import titled
 from lsmdp.model import STATES_TO_ORDER
 from lsmdp.regret.summary import LEADER_GAP
 from lsmdp.report import words
-from lsmdp.report.dynamic import attribution, dynamic_part, place_of
+from lsmdp.report.dynamic import attribution, dynamic_part
 from lsmdp.report.frames import film_of
-from lsmdp.report.maps import place_name, the_map
+from lsmdp.report.maps import place_in_words, the_map
 from lsmdp.report.pages.words import counted
+from lsmdp.report.pools import pool_parts
 from lsmdp.runs import Folder
 from lsmdp.runs.folder import damaged
 from lsmdp.theory import STATEMENTS, Certificate, Certificates, certify
@@ -62,7 +64,6 @@ def story(folder: Folder, run: Run, watch: Watch, which: str = "sample") -> dict
     found = _certified(run, count, rounds, lambda t: watch("certifying", t, count))
     film = film_of(folder, run, lambda t: watch("drawing the map", t, run.rounds))
     told = attribution(folder, run, which, lambda t: watch("comparing with the plan in hindsight", t, run.rounds))
-    place = place_of(run.lmdp, place_name)
     return {
         "rounds": summary["rounds"],
         "kicker": _kicker(folder, summary),
@@ -71,8 +72,9 @@ def story(folder: Folder, run: Run, watch: Watch, which: str = "sample") -> dict
         "learners": learners,
         "comparison": _comparison(learners, summary["rounds"]),
         "curves": _curves(rounds, found, summary, best),
-        "parts": {"title": words.parts_title(learners)},
-        "dynamic": dynamic_part(summary, learners, told, best, _sampled(run.rounds), place),
+        "parts": {"title": words.parts_title(learners), "note": words.parts_note(learners)},
+        "pools": pool_parts(summary),
+        "dynamic": dynamic_part(summary, learners, told, best, _sampled(run.rounds), partial(place_in_words, run.lmdp)),
         "map": the_map(run, film, best, told),
         "effort": _effort(rounds, summary, costs),
         "certificates": _certificates(found, run),
@@ -287,7 +289,7 @@ def _certificates(found: Certificates | None, run: Run) -> dict[str, Any]:
         return {
             "title": "The theory was not evaluated on this run",
             "finding": "It was not asked for, or the costs of the run cannot be read again.",
-            "note": "lsmdp certify DIR evaluates every statement of the paper on a run of any size.",
+            "note": "`lsmdp certify DIR` evaluates every statement of the paper on a run of any size.",
             "looked_at": words.rounds_looked_at(0, run.rounds),
             "certified_rounds": 0,
             "open": False,

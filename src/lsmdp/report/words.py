@@ -36,6 +36,8 @@ from lsmdp.theory import Certificate, Certificates
 # Losses that differ by less than this share of them are equal to ten digits, which is all that is shown.
 SHARE_OF_EQUAL_LOSSES = 1e-10
 SHARE_OF_A_SMALL_GAP = 0.01  # A gap of at most this share of the range of the costs is called a certificate.
+# A least cost below this share of the largest is nothing to the eye, as on the scale of the map.
+COST_OF_NEARLY_NOTHING = 1e-6
 
 Learners = Sequence[Mapping[str, Any]]
 
@@ -196,8 +198,11 @@ def curve_note(every_round: bool, found: Certificates | None, bounds: Sequence[A
         )
     if found is not None and len(bounds) < 3:
         L = found.game.constants.L
-        known = f"L is at most {figure(L, 3)}" if math.isfinite(L) else "no finite L is known here"
-        said += f"Bounds with worst-case constants are left out where they are infinite or far off ({known}). "
+        word = f"is at most {figure(L, 3)}" if math.isfinite(L) else "has no known bound"
+        said += (
+            "Bounds with worst-case constants are left out where they are infinite or far off: "
+            f"the constant L of the theory {word} here. "
+        )
     return said + "Hover for exact values."
 
 
@@ -210,6 +215,15 @@ def parts_title(learners: Learners) -> str:
     if loss <= control:  # costs below zero: a share of the loss would mean nothing
         return f"{best['title']} spends {figure(control)} on steering"
     return f"{best['title']} spends {percent(control / loss)} of its loss on steering"
+
+
+def parts_note(learners: Learners) -> str:
+    """Who is not among the bars of the regret, and why; nothing where all are, or none."""
+    absent = [one["title"] for one in learners if one["idealised"] is None or one["comparator"] is None]
+    if not absent or len(absent) == len(learners):
+        return ""
+    verb = "is" if len(absent) == 1 else "are"
+    return f"{listed(absent)} {verb} left out: the parts need the long-run law of each policy, which was not computed."
 
 
 def likeliest(name: str, law: Floats, place: Any) -> str:
@@ -257,7 +271,8 @@ def effort_finding(gaps: Mapping[str, Floats], costs: tuple[float, float]) -> st
         missing = f", and none in {counted(gap.size - known.size, 'round')}" if known.size < gap.size else ""
         said.append(f"{name} {figure(widest, 2)} (round {at:,}), {figure(float(known[-1]), 2)} at the end{missing}")
     lowest, highest = (settled_cost(cost, costs) for cost in costs)
-    span = f"run from {figure(lowest)} to {figure(highest)}" if highest > lowest else f"are all {figure(lowest)}"
+    least = "nearly 0" if 0.0 < lowest < COST_OF_NEARLY_NOTHING * highest else figure(lowest)
+    span = f"run from {least} to {figure(highest)}" if highest > lowest else f"are all {figure(lowest)}"
     return (
         "A gap is how much the policy played may cost above the optimum, for the mean cost it was chosen for. The "
         f"widest: {'; '.join(said)}. The costs {span}; a round is called certified if its gap is at most "
@@ -306,7 +321,7 @@ def rounds_looked_at(count: int, rounds: int) -> str:
     return (
         f"A sample was looked at: the first {count:,} of {rounds:,} rounds. They are a game of their own, and each "
         "statement is about a game of any length; later rounds are not vouched for here. "
-        "lsmdp report DIR --certify all looks at every round."
+        "`lsmdp report DIR --certify all` looks at every round."
     )
 
 

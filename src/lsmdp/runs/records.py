@@ -59,6 +59,29 @@ class Paid(Record):
     regret: Regrets
 
 
+class Expert(Record):
+    """One learner of a pool: what it would have paid by itself, and the weight that it ended with."""
+
+    loss: float
+    weight: Annotated[float, Field(ge=0.0, le=1.0 + 1e-9)]
+
+
+class Experts(Record):
+    """The learners of a pool, and the two sums of its theorem (regret/pooled.py)."""
+
+    best: str
+    loss_at_most: float
+    mixed_losses: float
+    lag_of_the_law: float
+    experts: Annotated[dict[str, Expert], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _best_is_one(self) -> Self:
+        if self.best not in self.experts:
+            raise ValueError("the best expert is none of the experts")
+        return self
+
+
 class Figures(Paid):
     """All figures of one learner of a finished run."""
 
@@ -67,6 +90,7 @@ class Figures(Paid):
     dynamic_regret_by_divergence: Known = None
     regret_at_most_by_mixing_sum: dict[str, float]
     regret_against_leader_along: list[Annotated[list[float], Field(min_length=3, max_length=3)]]
+    experts: Experts | None = None
     seconds: float
 
 

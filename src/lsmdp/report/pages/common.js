@@ -28,13 +28,13 @@ function number(value, digits = 4) {
 function raised(exponent) { return `10${String(exponent).replace(/./g, (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)])}`; }
 function power(value, digits) {
   const [mantissa, exponent] = value.toExponential(digits).split("e");
-  const short = mantissa.replace(/\.?0+$/, "");
+  const short = mantissa.replace(/\.?0+$/, "").replace("-", "−");
   return short === "1" ? raised(Number(exponent)) : `${short}·${raised(Number(exponent))}`;
 }
 
 // the numbers of a column, all with the same decimals
 const fixed = (value, decimals) => value === null || value === undefined ? "–"
-  : value.toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }).replace(/^-(0\.?0*)$/, "$1");
+  : value.toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }).replace(/^-(0\.?0*)$/, "$1").replace("-", "−");
 
 // formulas as the theory writes them in plain text: R_T, 10^-6 and lambda become what a book would print
 const GREEK = { lambda: "λ", alpha: "α", tau: "τ", mu: "μ", pi: "π", kappa: "κ", delta: "δ", sigma: "σ", theta: "θ", rho: "ρ", Lambda: "Λ", eps: "ε", inf: "∞", infinity: "∞", infinite: "∞" };
@@ -44,8 +44,14 @@ function typeset(text) {
   return parts.map((part) => /^[_^]./.test(part) ? make(part[0] === "_" ? "sub" : "sup", {}, word(part.slice(1).replace(/^\{|\}$/g, ""))) : word(part));
 }
 
-// what rounds to zero has no sign
-const unsigned = (text) => text === "-0" ? "0" : text;
+// a sentence with commands between backticks, which break over lines between words only
+function prose(text) {
+  const words = (command) => command.split(" ").flatMap((word, k) => [k ? " " : "", make("span", {}, word)]);
+  return text.split("`").map((part, k) => k % 2 ? make("code", { class: "command" }, ...words(part)) : part);
+}
+
+// what rounds to zero has no sign, and a minus is no hyphen
+const unsigned = (text) => text === "-0" ? "0" : text.replace("-", "−");
 
 // two different numbers, with as many digits as it takes to tell them apart
 function apart(low, high) {
@@ -64,7 +70,7 @@ function ticks(low, high, log, most = 8) {
     for (let e = Math.ceil(low - 1e-9); e <= high + 1e-9; e += step) found.push(e);
     return found.length ? found : [low, high];  // within a decade: the ends
   }
-  const rough = (high - low) / 4 || 1, power = 10 ** Math.floor(Math.log10(rough));
+  const rough = (high - low) / 5 || 1, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].find((m) => m * power >= rough * .999) * power, found = [];
   for (let v = Math.ceil(low / step) * step; v <= high + step * 1e-9; v += step) found.push(Math.abs(v) < step * 1e-9 ? 0 : v);
   return found;
