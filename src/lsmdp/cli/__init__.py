@@ -9,7 +9,20 @@ Data goes to stdout, complaints to stderr as ``ModelError: ...``; with ``--json`
     2    the input cannot be used; nothing was written, or what is said on stderr
     130  interrupted
 
-Everything heavy is imported inside the commands, so that ``lsmdp --help`` is quick.
+Which command is where:
+
+    check, solve              single.py    (ends.py: other ends than the average; outputs.py: files and pages)
+    fit                       fit.py
+    simulate                  simulate.py
+    play, show                games.py
+    follow                    follow.py
+    certify                   paper.py
+    report, figures, demo     pages.py
+    sweep                     sweeps.py
+    compile                   compile.py
+
+base.py has what several commands share, terminal.py the tables that they print. Everything heavy is imported inside the
+commands, so that ``lsmdp --help`` is quick.
 """
 
 import gc
@@ -21,10 +34,10 @@ __all__ = ["app", "compile", "fit", "follow", "games", "main", "pages", "paper",
 
 
 # So many objects may be made before circles among them are looked for; a start makes 240,000 that are in none.
-GARBAGE = 300_000
+OBJECTS_BETWEEN_COLLECTIONS = 300_000
 
 
 def main() -> None:
     """The entry point of the command ``lsmdp``."""
-    gc.set_threshold(GARBAGE)  # to look 300 times while imports go on takes 0.15 s
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # to look 300 times while imports go on takes 0.15 s
     app(prog_name="lsmdp")  # also where Python was started with -c or -m: completion goes by this name
