@@ -1,8 +1,8 @@
 """The command ``compile``: compile every loop now, so that no later command waits for it.
 
 Loops are compiled for the kinds of arguments that they are called with, and kept on disk. So the way to compile them
-all is to use the library: small models of every kind, P sparse and written out, reversible or not, flat and steep, are
-solved by every method, played by every learner and examined.
+all is to use the library: small models of every kind, P sparse and written out, reversible or not, with small and large
+spans of v, are solved by every method, played by a learner of every kind and examined.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ A :class:`Costs` is fixed before the game begins and may be gone through again a
 - :mod:`~lsmdp.costs.sequence`: ``Costs``, and the same from an array of your own (``as_costs``);
 - :mod:`~lsmdp.costs.names`, :mod:`~lsmdp.costs.families`, :mod:`~lsmdp.costs.target`: the built-in families;
 - :mod:`~lsmdp.costs.columns`: which column of a file is the cost of which state;
-- :mod:`~lsmdp.costs.lines`, :mod:`~lsmdp.costs.parquet`: the formats that are read bit by bit;
+- :mod:`~lsmdp.costs.lines`, :mod:`~lsmdp.costs.parquet`: the formats that are read piece by piece;
 - :mod:`~lsmdp.costs.moves`: fixed costs of moves beside them;
 - :mod:`~lsmdp.costs.read`: from a name or a path to a ``Costs``.
 

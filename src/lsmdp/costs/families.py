@@ -8,6 +8,7 @@ long random stream:
     drift       c_t = (1 - w) a + w b, w = (t - 1)/(rounds - 1), and b from then on
     periodic    c_t(x) = (1 + sin 2 pi ((t - 1)/period + phi(x))) / 2
     target      the distance to a target that moves, cut at 1 (target.py)
+    danger      1 at a danger that roams, and next to nothing a few moves away (target.py)
     swap        (0, 1), (1, 0), (0, 1), ...: in phase with a chain of two states that swaps each round
 
 Any round costs the same to reach: u_t(x) is draw (t - 1) n + x of a PCG64 generator, which can jump there.

@@ -1,7 +1,12 @@
 """Cost sequences by name or from a file, as the command line writes them.
 
-A spec is a name of names.py, a file (``.npy``: mapped, not loaded, T x n; ``.csv`` and ``.jsonl``: lines.py;
-``.parquet``) or ``-`` for standard input. Nothing is ever unpickled.
+A spec is a name of names.py, ``-`` for standard input (lines.py), or a file:
+
+    .npy                      an array, T x n, which is mapped and not loaded
+    .csv, .tsv, .txt, .jsonl  lines.py
+    .parquet                  parquet.py
+
+What comes out is a :class:`~lsmdp.costs.sequence.Costs`. Nothing is ever unpickled.
 """
 
 from __future__ import annotations

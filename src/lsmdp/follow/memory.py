@@ -73,7 +73,7 @@ SECONDS_BETWEEN_SNAPSHOTS = 1.0
 COST_OF_A_SNAPSHOT = 10.0
 
 
-Kind = LearnerLike | VisitingLearner
+AnyLearner = LearnerLike | VisitingLearner
 
 
 class Kept(NamedTuple):
@@ -84,7 +84,7 @@ class Kept(NamedTuple):
     at: int = PLACE_UNKNOWN
     scale: tuple[float, float] | None = None
 
-    def after(self, lmdp: LMDP, learner: Kind, at: int, c_t: Floats | None = None) -> Kept:
+    def after(self, lmdp: LMDP, learner: AnyLearner, at: int, c_t: Floats | None = None) -> Kept:
         """What is known once the system is elsewhere and, perhaps, one more cost was seen: of all states, or there."""
         if c_t is None:
             return self._replace(at=at)
@@ -96,7 +96,7 @@ class Kept(NamedTuple):
         return self._replace(state=state, rounds=self.rounds + 1, at=at)
 
 
-def save(path: str | PathLike[str], lmdp: LMDP, learner: Kind, state: State) -> None:
+def save(path: str | PathLike[str], lmdp: LMDP, learner: AnyLearner, state: State) -> None:
     """Keep what a learner knows in a file: all of it, or the file is as it was."""
     place, player, t = _place(path), CompleteLearner.of(learner), getattr(state, "t", 0)
     kept = Kept(
@@ -109,7 +109,7 @@ def save(path: str | PathLike[str], lmdp: LMDP, learner: Kind, state: State) -> 
     clear(place.parent)
 
 
-def load(path: str | PathLike[str], lmdp: LMDP, learner: Kind) -> State:
+def load(path: str | PathLike[str], lmdp: LMDP, learner: AnyLearner) -> State:
     """The state that was saved, bit for bit, for the same model and learner; also that of ``lsmdp follow --state``."""
     place, player = _place(path), CompleteLearner.of(learner)
     with _explained(place):
@@ -121,7 +121,7 @@ def load(path: str | PathLike[str], lmdp: LMDP, learner: Kind) -> State:
 class Memory:
     """The file of a learner at work. A round that was given to ``add`` outlives this process, however it ends."""
 
-    def __init__(self, path: str | PathLike[str], lmdp: LMDP, learner: Kind) -> None:
+    def __init__(self, path: str | PathLike[str], lmdp: LMDP, learner: AnyLearner) -> None:
         self.path, self.lmdp, self.learner = _place(path), lmdp, CompleteLearner.of(learner)
         self.added, self.due, self.spent = 0, SECONDS_BETWEEN_SNAPSHOTS, 0.0
         with _explained(self.path):

@@ -6,13 +6,13 @@ No Monte Carlo, and no Q is formed.
 
 What goes in is what a learner plays in a block of rounds, and their costs; what comes out is a :class:`Bill` with six
 numbers for each round: state cost, control cost, ideal loss, change of the policy, ideal step, and what the sampled
-walkers paid. As many rounds as possible are one call (``account`` of moves.py). A
-round that is not among them takes three passes over P: one for what is known of the next v, one for the law of the next
-state, and one for the divergence of the two policies. What is known of a v is kept with its policy.
+walkers paid. As many rounds as possible are one call (``account`` of _core/moves.py). A round that is not among them
+takes three passes over P: one for what is known of the next v, one for the law of the next state, and one for the
+divergence of the two policies. What is known of a v is kept with its policy.
 
 A learner may play kernels instead of value functions (``Kernels`` in played.py). State cost, control cost and change of
 the policy are exact then, too. The ideal loss and the ideal step are left blank: a kernel that comes from no v is not
-reversible where P is, its stationary law would take an elimination every round, longer than the round itself.
+reversible where P is. To find its stationary law would take an elimination every round, longer than the round itself.
 
 Sampled walkers, where there are some, follow the game besides. They draw their numbers from a seed and the round.
 """

@@ -46,11 +46,11 @@ LONGEST_MEMORY = 1024
 NUMBERS_REMEMBERED = 2**20
 ROUNDS_BEFORE_A_LOOK = 16  # Below this many rounds any lag looks like a period, so that the first look is after them.
 # The mark that a period must have is this many times 1/sqrt(h), which is that of noise shared by all states.
-NOISE = 6.0
+MARK_ABOVE_NOISE = 6.0
 # Marks within this factor of the largest are as good: those of the multiples of a period are.
-AS_GOOD = 0.9
+SHARE_OF_THE_BEST_MARK = 0.9
 # The marks of a new period and its multiples must be so many times those of the one in use: each change costs a day.
-BETTER = 1.05
+GAIN_OF_ANOTHER_PERIOD = 1.05
 
 
 class SeekState(NamedTuple):
@@ -172,14 +172,14 @@ def proposed(costs: Floats, period: int) -> int:
     """The period that these costs show, one row a round; the one in use where they show no better one."""
     rounds = len(costs)
     marks = marks_of(costs)
-    if marks.size < 3 or not marks.max() > NOISE / np.sqrt(rounds):
+    if marks.size < 3 or not marks.max() > MARK_ABOVE_NOISE / np.sqrt(rounds):
         return period
-    good = np.flatnonzero(marks >= AS_GOOD * marks.max())
+    good = np.flatnonzero(marks >= SHARE_OF_THE_BEST_MARK * marks.max())
     first = good[good - np.arange(good.size) == good[0]]  # consecutive ones
     scores = {int(lag): float(marks[lag::lag].mean()) for lag in first}
     best = max(scores, key=lambda lag: scores[lag])
     in_use = float(marks[period::period].mean()) if 1 < period < marks.size else 0.0
-    return best if scores[best] > BETTER * in_use else period
+    return best if scores[best] > GAIN_OF_ANOTHER_PERIOD * in_use else period
 
 
 def marks_of(costs: Floats) -> Floats:

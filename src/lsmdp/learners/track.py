@@ -1,11 +1,11 @@
 """Track the leader: no solve at all, one Bellman update a round from the previous v.
 
-    v_{t+1} = (B v_t + B B v_t) / 2,    (Bv)(x) = c_bar_{t+1}(x) - log sum_y P(x,y) e^{-v(y)},
+    v_{t+1} = (B v_t + B B v_t) / 2,    (Bv)(x) = c_bar_{t+1}(x) - T log sum_y P(x,y) e^{-v(y)/T},
 
-or plainly v_{t+1} = B v_t. Its regret is O(log T) as well: the leader moves by O(1/t), and each update contracts the
-distance to it. The plain step resonates with a nearly periodic P (an eigenvalue near -1 is not contracted); averaging
-two iterates sends -1 to 0, at the price of a second pass over P. The first pass also yields the gap of the policy that
-was played, at no cost: r_t = c_bar_t - log P e^{-v_t} - v_t.
+or plainly v_{t+1} = B v_t, with T the temperature. Its regret after t rounds is O(log t) as well: the leader moves by
+O(1/t), and each update contracts the distance to it. The plain step resonates with a nearly periodic P (an eigenvalue
+near -1 is not contracted); averaging two iterates sends -1 to 0, at the price of a second pass over P. The first pass
+also yields the gap of the policy that was played, at no cost: the span of r_t = c_bar_t - T log P e^{-v_t/T} - v_t.
 
 :class:`TrackTheDiscounted` does the same for a discounted mean, c~ <- (1 - weight) c~ + weight c_t: the older a cost,
 the less it counts, and with weight 1 nothing counts but the last. It is what a pool of learners is made of (pool.py).

@@ -3,8 +3,9 @@
     read_model("grid:30x30")    read_model("graph.csv", normalise=True)    read_cost("hill", lmdp)
 
 A spec is a name of ``names.py`` or the path of a file. Files hold raw weights; ``LMDP.repaired`` makes a model of
-them, with the same options as on the command line. An edge list is no exception: where the weights of a state do
-not sum to 1, ``normalise=True`` is the user's word that they are proportions. Graphs, maps and road networks need none.
+them, with the same options as on the command line. Where the weights of a state do not sum to 1, ``normalise=True`` is
+the user's word that they are proportions. Graphs, maps, road networks and counts (edge lists whose weights are whole
+numbers) need no such word.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@
 
 - :mod:`~lsmdp.theory.certificate`: a statement as numbers;
 - :mod:`~lsmdp.theory.constants`: alpha, tau, L and the others, as explicit upper bounds;
-- :mod:`~lsmdp.theory.trace`: one game, written down round by round (with moment.py, player.py, rows.py, rivals.py and
-  dense.py);
-- :mod:`~lsmdp.theory.statement`: the register of statements; page.py writes docs/paper.md from it;
+- :mod:`~lsmdp.theory.trace`: one game, written down round by round (with moment.py for leaders, player.py for learners,
+  pools.py for pools, rivals.py for fixed policies, ahead.py for the plan in hindsight, rows.py and dense.py);
+- :mod:`~lsmdp.theory.statement`: the register of statements, and how one is entered; page.py writes docs/paper.md from
+  it, with the five slips of slips.py;
 - :mod:`~lsmdp.theory.bellman`, :mod:`~lsmdp.theory.lemmas`, :mod:`~lsmdp.theory.regrets`: the statements of the paper;
 - :mod:`~lsmdp.theory.identities`, :mod:`~lsmdp.theory.beyond`, :mod:`~lsmdp.theory.curvature`,
   :mod:`~lsmdp.theory.choice`, :mod:`~lsmdp.theory.examples`, :mod:`~lsmdp.theory.flows`: what it does not have;

@@ -1,7 +1,7 @@
 """The leader of one round in full, and what happens between two of them.
 
 A leader is a claim: a value function, the bounds that it claims for the average cost, and the policy that is played.
-What is written down of it comes from the entries of Q and from the definitions, not from the solver's kernels.
+What is written down of it comes from the entries of Q and from the definitions, not from the solver's own loops.
 
 Two leaders of consecutive rounds are close: log Q' - log Q is of the order 1/t. A divergence between them is of the
 order 1/t^2 and is counted t times. So it is not summed as q (log q - log q'), where terms of the order 1/t cancel, but
