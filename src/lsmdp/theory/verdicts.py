@@ -1,4 +1,10 @@
-"""``certify``: all statements of the paper, and those beyond it, evaluated on one game, with a table of what holds."""
+"""``certify``: all statements of the paper, and those beyond it, evaluated on one game, with a table of what holds.
+
+What goes in is a run that was played, or a model, costs and learners. The game is written down once (trace.py), and
+each statement of the register (statement.py) is evaluated on that record: about the game, or about each learner that it
+concerns. What comes out are :class:`Certificates`: both sides of every statement, in every reading, and the bounds that
+follow for this run. Of a run that was played, it is also checked that each learner pays again what it has paid.
+"""
 
 from __future__ import annotations
 
