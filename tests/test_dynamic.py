@@ -33,6 +33,7 @@ from lsmdp import (
 )
 from lsmdp.game import Run
 from lsmdp.regret import Dynamic, Hindsight
+from lsmdp.regret.dynamic import divergences
 from lsmdp.regret.hindsight import Rounds
 from tests import precise
 
@@ -375,3 +376,20 @@ def test_divergence_of_two_policies(temperature: float) -> None:
     assert (Policy(lmdp, v).divergence(v + 3.0) < 1e-24).all()
     with pytest.raises(CostError):
         Policy(lmdp, v).divergence([1.0, 2.0])
+
+
+@pytest.mark.parametrize("apart", [1.0, 1e-7])
+@pytest.mark.parametrize("n", [1, 9, 300])
+def test_divergences_of_several_rounds(n: int, apart: float) -> None:
+    """Nearly equal policies too: there the reference, which forms Q, keeps seven digits and the function more."""
+    rng = np.random.default_rng(n)
+    lmdp = LMDP(rng.uniform(0.1, 1, (n, n)) * (rng.random((n, n)) < 0.4) + np.eye(n), normalise=True)
+    played = 3.0 * rng.random((4, n))
+    plan = played + apart * rng.random((4, n))
+    found, chances = divergences(lmdp.P, played, plan)
+    for t in range(4):
+        Q, best = (lmdp.P.toarray() * np.exp(-v) for v in (played[t], plan[t]))
+        Q, best = Q / Q.sum(axis=1, keepdims=True), best / best.sum(axis=1, keepdims=True)
+        y = np.where(Q > 0, np.log1p((best - Q) / np.where(Q > 0, Q, 1)), 0.0)
+        np.testing.assert_allclose(found[t], np.where(Q > 0, Q * (np.expm1(y) - y), 0.0).sum(axis=1), rtol=5e-7)
+        np.testing.assert_allclose(chances[t], Q[Q > 0], rtol=1e-13)

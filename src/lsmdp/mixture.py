@@ -106,7 +106,7 @@ class Mixture(AnyPolicy):
         rows, to = lmdp.entry_rows, lmdp.P.indices
         with np.errstate(over="ignore"):
             logs = (least[rows] - values[to]) / lmdp.temperature - np.log(s)[rows]
-        return divergences(lmdp.P, q, logs)
+        return kernel_divergences(lmdp.P, q, logs)
 
     @cached_property
     def _matrix(self) -> CSR:
@@ -133,7 +133,7 @@ class Mixture(AnyPolicy):
         return f"Mixture({self.lmdp!r}, largest KL(Q || P) {self.kl().max():.4g} nats)"
 
 
-def divergences(P: CSR, weights: Floats, logs: Floats) -> Floats:
+def kernel_divergences(P: CSR, weights: Floats, logs: Floats) -> Floats:
     """KL(Q || Q_v) of each state, from Q and log(Q_v / P) at the entries of P; the same for rows of them."""
     some = weights > 0.0
     z = np.where(some, logs - np.log(np.where(some, weights, 1.0) / P.data), 0.0)

@@ -84,34 +84,3 @@ def test_sums_of_costs_lose_nothing() -> None:
     np.testing.assert_allclose(total + lost, np.array([float(one) for one in exact]), rtol=3e-16)
     assert (lowest == costs.min(axis=0)).all()
     assert (highest == costs.max(axis=0)).all()
-
-
-@pytest.mark.parametrize("apart", [1.0, 1e-7])
-@pytest.mark.parametrize("T", [1.0, 0.3])
-@pytest.mark.parametrize("n", [1, 9, 300])
-def test_divergences_along(n: int, T: float, apart: float) -> None:
-    """Nearly equal policies too: there the reference, which forms Q, keeps seven digits and the loop more."""
-    lmdp, rng = model(n, T), np.random.default_rng(6)
-    played = 3.0 * rng.random((4, n))
-    plan = played + apart * rng.random((4, n))
-    law, found, by_state = rng.dirichlet(np.ones(n)), np.empty((4, 4)), np.zeros(n)
-    p, shares = law.copy(), np.zeros(n)
-    assert hindsight.divergences_along(rows(lmdp.P), T, played, plan, law, found, by_state) == 4
-    for t in range(4):
-        Q, best = (lmdp.P.toarray() * np.exp(-v / T) for v in (played[t], plan[t]))
-        Q, best = Q / Q.sum(axis=1, keepdims=True), best / best.sum(axis=1, keepdims=True)
-        y = np.where(Q > 0, np.log1p((best - Q) / np.where(Q > 0, Q, 1)), 0.0)
-        kl = np.where(Q > 0, Q * (np.expm1(y) - y), 0.0).sum(axis=1)
-        np.testing.assert_allclose(found[t], [p @ kl, kl.max(), np.ptp(played[t]), np.ptp(plan[t])], rtol=5e-7)
-        shares, p = shares + p * kl, p @ Q
-    np.testing.assert_allclose(by_state, shares, rtol=5e-7, atol=1e-30)
-    np.testing.assert_allclose(law, p, rtol=1e-12)
-
-
-def test_divergences_stop_where_one_scale_does_not_serve() -> None:
-    lmdp = model(5)
-    played = np.zeros((3, 5))
-    played[2, 0] = 101.0
-    law, found = np.full(5, 0.2), np.empty((3, 4))
-    assert hindsight.divergences_along(rows(lmdp.P), 1.0, played, np.zeros((3, 5)), law, found, np.zeros(5)) == 2
-    np.testing.assert_allclose(law, np.full(5, 0.2) @ np.linalg.matrix_power(lmdp.P.toarray(), 2), rtol=1e-14)

@@ -133,7 +133,14 @@ def walked(parent: np.ndarray) -> list[int]:
 def test_trees_are_walked_children_first(seed: int) -> None:
     rng, n = np.random.default_rng(seed), 60
     parent = np.array([rng.integers(k + 1, n) if k < n - 1 and rng.random() < 0.9 else -1 for k in range(n)], np.int32)
-    np.testing.assert_array_equal(ordering._postorder(parent), walked(parent))
+    after, sizes = np.empty_like(parent), np.empty_like(parent)
+    ordering._postorder(parent, np.full((4, n), -1, np.int32), after, sizes)
+    np.testing.assert_array_equal(after, walked(parent))
+    below = np.eye(n, dtype=bool)
+    for k in range(n):
+        if parent[k] >= 0:
+            below[parent[k]] |= below[k]
+    np.testing.assert_array_equal(sizes, below.sum(axis=1)[after])
 
 
 @pytest.mark.parametrize("small", [1, 3, 16])
@@ -148,7 +155,7 @@ def test_small_subtrees_are_joined(small: int) -> None:
     for k in range(n - 1):
         sizes[tree[k]] += sizes[k]
     joins, expected = np.zeros(n + 1, bool), np.zeros(n + 1, bool)
-    ordering._join(tree, small, np.ones_like(tree), joins)
+    ordering._join(tree, sizes, small, joins)
     for k in range(n):
         if sizes[k] <= small and (tree[k] < 0 or sizes[tree[k]] > small):
             expected[k + 2 - sizes[k] : k + 1] = True

@@ -45,6 +45,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from lsmdp._core.compile import entry, inner
 from lsmdp._core.explog import exponentials, extremes, logarithms
@@ -324,7 +325,7 @@ def mix_columns(columns: Any, x: Any, out: Any) -> None:
             out[i] += columns[y, i] * x[y]
 
 
-@inner(forceinline=True)
+@njit(inline="always")  # a piece of each caller, not compiled by itself as well
 def _weigh(columns: Any, temperature: float, v: Any, found: Any, summed: Any) -> float:
     """Row k of the weights of a padded v, which is lowered to min v = 0; the span of v.
 
@@ -368,24 +369,23 @@ def _weigh_block(columns: Any, temperature: float, values: Any, sums: Any, v: An
     return int(values.shape[0])
 
 
-@inner(fastmath={"reassoc"}, forceinline=True)
+@njit(inline="always")  # a piece of each caller, not compiled by itself as well
 def _certify(setting: Any, c: Any, v: Any, span: float, logs: Any, f: Any, r: Any) -> tuple[float, float]:
     """f = Bv - v for the cost 0, r = c + f, and the certificate of a v that one scale can hold.
 
     What is beyond floats proves nothing.
     """
-    temperature, total = setting.temperature, 0.0
+    temperature = setting.temperature
     for x in range(v.size):
         f[x] = -v[x] - temperature * logs[x]
     for x in range(c.size):
         r[x] = c[x] + f[x]
-        total += r[x]
     for x in range(c.size, v.size):
         r[x] = r[0]
     lo, hi = extremes(r)
-    size = max(-lo, hi)
+    size = hi if hi > -lo else -lo
     _, error = enclose(size, span, SMALLEST_SUM, span / temperature, temperature, setting.entries, EPS, setting.slack)
-    return (lo - error, hi + error) if abs(total) + error < np.inf else (-np.inf, np.inf)
+    return (lo - error, hi + error) if hi - lo + error < np.inf else (-np.inf, np.inf)
 
 
 @entry()

@@ -3,7 +3,7 @@
 **What it is for.** :func:`account` takes the values that are played in some rounds and the costs of these rounds, and
 gives the five figures of each round: the expected state cost, the control cost, the ideal loss, the change of the
 policy and the ideal step (game/records.py says what they mean). The bits do not depend on how the rounds are cut into
-calls. Rounds are taken in blocks, and each kind of figure is found for a whole block by a compiled loop of its own.
+calls. Rounds are taken in blocks: their laws first, then all figures of the block by one compiled loop.
 
 **The mathematics.** With Q = Q_v the policy played, Q' that of the next round, p the law of the state and mu = mu Q the
 stationary law (full_laws.py), and with d = (v - min v)/T, w = e^{-d}, s = P w (``Weights`` in full.py),
@@ -38,8 +38,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
-from lsmdp._core.compile import entry, inner
+from lsmdp._core.compile import entry
 from lsmdp._core.explog import (
     REACH_OF_THE_SERIES,
     excess,
@@ -104,8 +105,7 @@ def account(
         found, ideal, rest = stationary(square, temperature, here, seen, rest)
         if found > 0:
             laws, page, end = push_block(square, seen, law, found), np.empty((5, found)), done + found
-            _charge(temperature, costs[done:end], seen, laws, ideal, page)
-            _compare(square.columns, seen, ideal, work, page)
+            _figures(square.columns, temperature, costs[done:end], seen, laws, ideal, work, page)
             page[4] *= temperature * np.arange(t + done, t + end)
             columns[:, done:end], law, done = page, laws[found, :n].copy(), end
             kl = _control(square, seen, found - 1)
@@ -122,26 +122,25 @@ def _control(square: Square, seen: Weights, k: int) -> Floats:
 
 
 @entry(fastmath={"reassoc", "contract"})
-def _charge(temperature: float, costs: Any, seen: Any, laws: Any, ideal: Any, out: Any) -> None:
-    """State cost, control cost and ideal loss of round k, in column k; mu is in row k + 1 of the ideal laws."""
-    d, _, _, logs = seen
-    for k in range(costs.shape[0]):
-        state, control, ideal_state, ideal_control = 0.0, 0.0, 0.0, 0.0
-        for x in range(costs.shape[1]):
-            state += laws[k, x] * costs[k, x]
-            control -= laws[k + 1, x] * d[k, x] + laws[k, x] * logs[k, x]
-            ideal_state += ideal[k + 1, x] * costs[k, x]
-            ideal_control -= ideal[k + 1, x] * (d[k, x] + logs[k, x])
-        out[0, k], out[1, k] = state, temperature * max(control, 0.0)
-        out[2, k] = ideal_state + temperature * max(ideal_control, 0.0)
+def _figures(
+    columns: Any, temperature: float, costs: Any, seen: Any, laws: Any, ideal: Any, work: Any, out: Any
+) -> None:
+    """The figures of round k, in column k; p and p Q are in rows k and k + 1 of the laws, mu in row k + 1 of the ideal.
 
-
-@entry(fastmath={"reassoc", "contract"})
-def _compare(columns: Any, seen: Any, laws: Any, work: Any, out: Any) -> None:
-    """Largest change from policy k to k + 1 and mu.KL(Q || Q'), in rows 3 and 4; mu is in row k + 1 of the laws."""
+    They are state cost, control cost, ideal loss, the largest change from policy k to k + 1, and mu.KL(Q || Q').
+    """
     d, w, s, logs = seen
     delta, eta, kl, change, padded = work[0], work[1], work[2], work[3], columns.shape[1]
-    for k in range(out.shape[1]):
+    for k in range(costs.shape[0]):
+        p, after, mu, c = laws[k], laws[k + 1], ideal[k + 1], costs[k]
+        state, control, ideal_state, ideal_control = 0.0, 0.0, 0.0, 0.0
+        for x in range(c.size):
+            state += p[x] * c[x]
+            control -= after[x] * d[k, x] + p[x] * logs[k, x]
+            ideal_state += mu[x] * c[x]
+            ideal_control -= mu[x] * (d[k, x] + logs[k, x])
+        out[0, k], out[1, k] = state, temperature * control if control > 0.0 else 0.0
+        out[2, k] = ideal_state + temperature * ideal_control if ideal_control > 0.0 else ideal_state
         for x in range(padded):
             delta[x], eta[x] = d[k, x] - d[k + 1, x], logs[k + 1, x] - logs[k, x]
         low, high = extremes(delta)
@@ -149,10 +148,10 @@ def _compare(columns: Any, seen: Any, laws: Any, work: Any, out: Any) -> None:
             out[3, k], out[4, k] = 0.0, 0.0
             continue
         step, middle, A = -1.0, (low + high) / 2, (high - low) / 2
-        if max(-low, high) <= REACH_OF_THE_SERIES:
+        if -low <= REACH_OF_THE_SERIES and high <= REACH_OF_THE_SERIES:
             step = 0.0
             for x in range(padded):
-                step += laws[k + 1, x] * (near_excess(delta[x] - middle) - near_excess(eta[x] - middle))
+                step += mu[x] * (near_excess(delta[x] - middle) - near_excess(eta[x] - middle))
         if step >= SHARE_LEFT * A * A:
             for x in range(padded):
                 delta[x] += near_excess(delta[x])
@@ -164,12 +163,12 @@ def _compare(columns: Any, seen: Any, laws: Any, work: Any, out: Any) -> None:
             _differ(columns, w[k], delta, eta, kl, change)
             step = 0.0
             for x in range(padded):
-                step += laws[k + 1, x] * kl[x] / s[k, x]
+                step += mu[x] * kl[x] / s[k, x]
                 change[x] /= s[k, x]
         out[3, k], out[4, k] = extremes(change)[1], step
 
 
-@inner(fastmath={"contract"})
+@njit(inline="always")  # one caller: compiled once, not twice
 def _change(columns: Any, w: Any, a: Any, m: Any, change: Any) -> None:
     """change = sum_z P w |a - m|."""
     n, padded = columns.shape
@@ -188,13 +187,13 @@ def _change(columns: Any, w: Any, a: Any, m: Any, change: Any) -> None:
             change[x] = total + columns[z + 3, x] * abs(a3 - w3 * m[x])
 
 
-@inner(fastmath={"contract"})
+@njit(inline="always")  # one caller: compiled once, not twice
 def _differ(columns: Any, w: Any, delta: Any, eta: Any, kl: Any, change: Any) -> None:
     """kl = sum_z P w G(delta - eta) and change = sum_z P w |e^{delta - eta} - 1|."""
     n, padded = columns.shape
     low, high = extremes(delta)
     least, most = extremes(eta)
-    near = max(most - low, high - least) <= REACH_OF_THE_SERIES
+    near = most - low <= REACH_OF_THE_SERIES and high - least <= REACH_OF_THE_SERIES
     for x in range(padded):
         kl[x], change[x] = 0.0, 0.0
     for z in range(n):

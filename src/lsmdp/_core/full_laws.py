@@ -47,8 +47,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
-from lsmdp._core.compile import entry, inner
+from lsmdp._core.compile import entry
 from lsmdp._core.explog import extremes
 from lsmdp._core.factor import LEAST_PIVOT
 from lsmdp._core.full import (
@@ -206,7 +207,7 @@ def _norm(matrix: Floats) -> float:
     return float(np.abs(matrix).sum(axis=1).max())
 
 
-@inner(fastmath={"reassoc", "contract"})
+@njit(inline="always")  # a piece of each caller, not compiled by itself as well
 def _push(rows: Any, w: Any, s: Any, law: Any, share: Any, after: Any) -> None:
     """after = law Q, divided by its sum."""
     total = 0.0
@@ -221,7 +222,7 @@ def _push(rows: Any, w: Any, s: Any, law: Any, share: Any, after: Any) -> None:
         after[x] *= scale
 
 
-@entry()
+@entry(fastmath={"reassoc", "contract"})
 def _push_block(rows: Any, seen: Any, laws: Any, share: Any) -> None:
     """Row k + 1 of the laws from row k, for the policy of row k."""
     for k in range(laws.shape[0] - 1):

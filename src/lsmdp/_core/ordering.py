@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 from scipy import sparse
 
 from lsmdp._core.compile import entry, inner
@@ -199,24 +200,35 @@ def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:
     flops = float(np.square(counts.astype(np.float64)).sum())
     if entries > limit:
         return Plan(P, order, None, flops, None, 0)
-    after = _postorder(parent)
+    after, sizes = np.empty_like(parent), np.empty_like(parent)
+    _postorder(parent, np.full((4, n), -1, dtype=np.int32), after, sizes)
     order, counts = order[after], counts[after]
     tree = np.full_like(parent, -1)
     inner = parent[after] >= 0
     tree[inner] = _inverse(after)[parent[after][inner]]
-    first = _merged(tree, counts)
+    first = _merged(tree, counts, sizes)
     blocks, stack = _blocks(graph, order, first, tree, counts)
     return Plan(P, order, int(entries), flops, blocks, stack)
 
 
-def _merged(tree: Indices, counts: Indices) -> Indices:
+def _merged(tree: Indices, counts: Indices, sizes: Indices) -> Indices:
     """Where blocks begin, and the end: small subtrees, equal patterns, and what may join its parent."""
     alike = (tree[:-1] == np.arange(1, tree.size)) & (counts[:-1] == counts[1:] + 1)
     joins = np.concatenate(([False], alike, [False]))
-    _join(tree, STATES_OF_A_SMALL_SUBTREE, np.ones_like(tree), joins)
+    _join(tree, sizes, STATES_OF_A_SMALL_SUBTREE, joins)
     starts = np.flatnonzero(~joins).astype(np.int32)
     first = np.empty_like(starts)
     return first[_merge(tree, counts, starts, np.array(_ZEROS_OF_MERGED_BLOCKS), first) :]
+
+
+def _join(tree: Indices, sizes: Indices, small: int, joins: npt.NDArray[np.bool_]) -> None:
+    """Let the states of a small subtree be one block; joins[k]: k is in one block with k - 1."""
+    last = np.flatnonzero((sizes <= small) & ((tree < 0) | (sizes[tree] > small)))
+    first, inside = last + 1 - sizes[last], np.zeros(joins.size + 1, dtype=np.int8)
+    inside[first + 1] += 1
+    inside[last + 1] -= 1
+    joins[first], joins[last + 1] = False, False
+    joins |= np.cumsum(inside[:-1], dtype=np.int8) > 0
 
 
 def _blocks(graph: _Graph, order: Indices, first: Indices, tree: Indices, counts: Indices) -> tuple[Blocks, int]:
@@ -313,7 +325,7 @@ def _dissect(graph: Any, search: Any, leaf: int, order: Any, todo: Any) -> None:
         depth += 4
 
 
-@inner()
+@njit(inline="always")  # one caller: compiled once, not twice
 def _thin_level(search: Any, size: Any) -> Any:
     """The thinnest level that leaves a third on either side, or else the one that holds the median; -1 if too few."""
     level, queue, sizes = search.level, search.queue, search.sizes
@@ -339,7 +351,7 @@ def _thin_level(search: Any, size: Any) -> Any:
     return cut
 
 
-@inner()
+@njit(inline="always")  # one caller: compiled once, not twice
 def _split(graph: Any, search: Any, mark: Any, cut: Any, order: Any, low: Any, high: Any) -> Any:
     """Write one side, the other side and the separator to order[low:high]; only states that touch beyond separate."""
     indptr, indices, part, level = graph.indptr, graph.indices, search.part, search.level
@@ -392,47 +404,32 @@ def _count_fill(graph: Any, order: Any, limit: int, parent: Any, seen: Any, coun
 
 
 @entry()
-def _postorder(parent: Any) -> Any:
-    """The tree with children before parents and every subtree in one piece; roots in their order."""
-    n = parent.size
-    child = np.full(n, -1, dtype=np.int32)  # first child, and the next child of the same parent
-    sibling = np.full(n, -1, dtype=np.int32)
-    for k in range(n - 1, -1, -1):
+def _postorder(parent: Any, space: Any, out: Any, sizes: Any) -> None:
+    """The tree with children before parents and every subtree in one piece, roots in their order; and their sizes.
+
+    sizes[i] is that of the subtree of out[i]. The four rows of ``space`` are -1.
+    """
+    child, sibling, stack, begun = space[0], space[1], space[2], space[3]  # a first child, and the next of its parent
+    for k in range(parent.size - 1, -1, -1):
         if parent[k] >= 0:
             sibling[k] = child[parent[k]]
             child[parent[k]] = k
-    out = np.empty(n, dtype=np.int32)
-    stack = np.empty(n, dtype=np.int32)
     done = 0
-    for root in range(n):
+    for root in range(parent.size):
         if parent[root] >= 0:
             continue
-        stack[0], depth = root, 1
+        stack[0], begun[root], depth = root, done, 1
         while depth > 0:
             k = stack[depth - 1]
             below = child[k]
             if below >= 0:
                 child[k] = sibling[below]
-                stack[depth] = below
+                stack[depth], begun[below] = below, done
                 depth += 1
             else:
-                out[done] = k
+                out[done], sizes[done] = k, done + 1 - begun[k]
                 done += 1
                 depth -= 1
-    return out
-
-
-@entry()
-def _join(parent: Any, small: Any, size: Any, joins: Any) -> None:
-    """Let the states of a small subtree be one block; joins[k]: k is in one block with k - 1, size: ones."""
-    for k in range(parent.size):
-        if parent[k] >= 0:
-            size[parent[k]] += size[k]
-    for k in range(parent.size):
-        if size[k] <= small and (parent[k] < 0 or size[parent[k]] > small):
-            begin = k + 1 - size[k]
-            for i in range(begin, k + 2):
-                joins[i] = begin < i <= k
 
 
 @entry()

@@ -271,8 +271,8 @@ def flat_sums(indptr: Any, indices: Any, data: Any, w: Any, start: Any, size: in
         s[k] = total + other
 
 
-@inner()
-def _steep_sums(P: Any, v: Any, temperature: float, start: int, m: Any, s: Any) -> None:
+@njit(inline="always")  # a piece of each caller, not compiled by itself as well
+def steep_sums(P: Any, v: Any, temperature: float, start: int, m: Any, s: Any) -> None:
     """m = min v over the successors of the rows start + k, and s = sum_y P(x,y) e^{(m - v(y))/T}."""
     indptr, indices, data = P
     for k in range(s.size):
@@ -306,7 +306,7 @@ def _certify(P: Any, of: Any, c: Any, slack: float, r: Any, known: bool, first: 
             if flat:
                 flat_sums(P.indptr, P.indices, P.data, of.w, start, size, s)
             else:
-                _steep_sums(P, of.v, T, start, m, s)
+                steep_sums(P, of.v, T, start, m, s)
             logs_of(s, logs)
         if c.size > 0:
             ends, cost, least = P.indptr[start : start + size + 1], c[start : start + size], SURELY_NORMAL

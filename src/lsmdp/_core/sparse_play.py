@@ -27,8 +27,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import njit
 
-from lsmdp._core.compile import entry, inner
+from lsmdp._core.compile import entry
 from lsmdp._core.explog import REACH_OF_THE_SERIES, excess, extremes, near_excess
 from lsmdp._core.sparse import SURELY_NORMAL, Flow, control_of, logs_of, rows, weigh_rows
 from lsmdp._core.threads import LARGE, SLICES, in_slices
@@ -181,7 +182,7 @@ def _compare(P: Any, pairs: Any, s: Any, other_s: Any, reach: float, kl: Any, fi
     return largest
 
 
-@inner()
+@njit(inline="always")  # one caller: compiled once, not twice
 def _weigh(weights: Any, moved: Any, reach: float) -> None:
     """(q, y) becomes (q (e^y - 1 - y), q |e^y - 1|), by the series where all |y| <= reach allow it."""
     if reach < REACH_OF_THE_SERIES:

@@ -32,6 +32,12 @@ dynamic regret from state x and round t on, the two sums of divergences differ b
 2 eps sum_t (kappa_t + n) sum_{s>t} tau max_x KL_s(x). Last, the loss itself is a sum of T terms, each of at most
 max|c_t| + span v_t and off by (n + kappa_t) eps of that. All of it together, with what p_1.V_1 may be off by, is the
 ``rounding`` of an :class:`Attribution`; where the two formulas differ by more, it is refused with a sentence.
+
+**Divergences.** With d = (v - min v)/tau, w = e^{-d}, s = P w for the v that is played, and D, S for that of the plan,
+
+    KL(Q_v || Q_V)(x) = sum_y q (e^y' - 1 - y'),    y' = log(Q_V/Q_v) = (d - D)(y) + log(s/S)(x):
+
+no term is negative, and none is lost where the two policies are close. Several rounds are arrays with a row each.
 """
 
 from __future__ import annotations
@@ -43,12 +49,13 @@ from typing import Any
 
 import numpy as np
 
-from lsmdp._core.hindsight import divergences_along, push_along
+from lsmdp._core.explog import REACH_OF_THE_SERIES
+from lsmdp._core.hindsight import push_along
 from lsmdp._core.sparse import SPAN_OF_ONE_SCALE, rows
-from lsmdp.arrays import EPS, Floats, read_only
+from lsmdp.arrays import CSR, EPS, Floats, frozen, read_only
 from lsmdp.errors import SpecError
 from lsmdp.learners import CompleteLearner
-from lsmdp.mixture import Mixture, divergences
+from lsmdp.mixture import Mixture, kernel_divergences
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 from lsmdp.regret.hindsight import Hindsight
@@ -62,6 +69,12 @@ READING_OF_A_ROUND = 1_000.0
 CALLS_OF_A_ROUND = 50_000.0
 # A step of a leader takes so many operations for each state and move, on models that need to be factored.
 STEP_OF_A_SOLVER = 30.0
+
+# Rounds are compared with the plan several at a time: so many that an array of their moves has at most so many numbers,
+# half a megabyte, which stay near the processor.
+NUMBERS_OF_MOVES_AT_ONCE = 2**16
+# To compare a round with the plan takes this many operations for each state and move, which are passes of numpy.
+COMPARISON_OF_A_MOVE = 30.0
 
 Watch = Callable[[int], None]
 
@@ -156,7 +169,7 @@ def work_of_replay(lmdp: LMDP, T: int, steps: int) -> float:
     """The same of the second formula for one learner that took so many steps in the game (records.py)."""
     size, at_once = float(lmdp.nnz + lmdp.n), lmdp.moves.at_once
     by_itself, step = (2.0 * READING_OF_A_ROUND, 2.0 * size) if at_once else (CALLS_OF_A_ROUND, STEP_OF_A_SOLVER * size)
-    return T * (12.0 * size + by_itself) + steps * step + work_of_plan(lmdp, T)
+    return T * (COMPARISON_OF_A_MOVE * size + by_itself) + steps * step + work_of_plan(lmdp, T)
 
 
 def replay(plan: Hindsight, learners: Sequence[CompleteLearner], watch: Watch | None = None) -> list[Attribution]:
@@ -182,6 +195,7 @@ class _Follower:
         self.policy: Any = None
         self.law, self.by_state = plan.start.copy(), np.zeros(plan.lmdp.n)
         self.found = np.empty((plan.T, 4))  # p_t.KL, max KL, span v_t, span V_{t+1}
+        self.at_a_time = max(1, NUMBERS_OF_MOVES_AT_ONCE // plan.lmdp.nnz)
 
     def follow(self, t: int, costs: Floats, ahead: Floats) -> None:
         """The rounds after the t-th, one for each row of costs, in which the plan has the values ``ahead``."""
@@ -194,43 +208,49 @@ class _Follower:
 
     def _compare(self, t: int, played: Any, ahead: Floats) -> None:
         """How far what was played is from the plan: as many rounds at once as can be, the others one by one."""
-        rounds, done = len(ahead), 0
-        if played.kernels is not None:
-            self._compare_kernels(t, played.kernels, ahead)
-            return
-        single = {k for k, policy in played.policies.items() if not isinstance(policy, Policy)}
+        rounds, kernels, widest = len(ahead), played.kernels, SPAN_OF_ONE_SCALE * self.lmdp.temperature
+        known, done, single = played.policies, 0, np.ptp(ahead, axis=1) > widest
+        if kernels is None:
+            values = np.asarray(played.values[:rounds])
+            single |= np.ptp(values, axis=1) > widest
+            single[[k for k, policy in known.items() if k < rounds and not isinstance(policy, Policy)]] = True
         while done < rounds:
-            last = next((k for k in range(done, rounds) if k in single), rounds)
-            if last > done:
-                values = np.ascontiguousarray(played.values[done:last], dtype=np.float64)
-                into = self.found[t + done : t + last]
-                given = rows(self.lmdp.P), self.lmdp.temperature, values, ahead[done:last]
-                done += divergences_along(*given, self.law, into, self.by_state)
-            if done < rounds:
-                policy = played.policies[done] if done in single else Policy(self.lmdp, played.values[done])
+            last = done + int(np.argmax(np.append(single[done : done + self.at_a_time], True)))
+            if last == done:
+                last = done + 1
+                if kernels is not None:
+                    policy: Any = Mixture.known(self.lmdp, kernels.weights[done], kernels.kl[done])
+                else:
+                    policy = known[done] if done in known else Policy(self.lmdp, values[done])
                 self._one(t + done, policy, ahead[done])
-                done += 1
+            elif kernels is not None:
+                self._kernels(t + done, kernels.weights[done:last], ahead[done:last])
+            else:
+                self._several(t + done, values[done:last], ahead[done:last])
+            done = last
 
-    def _compare_kernels(self, t: int, kernels: Any, ahead: Floats) -> None:
-        """The same where kernels were played: all rounds at once, if one scale serves the values of the plan."""
-        lmdp, weights, spans, P = self.lmdp, kernels.weights[: len(ahead)], np.ptp(ahead, axis=1), self.lmdp.P
-        if not spans.max() <= SPAN_OF_ONE_SCALE * lmdp.temperature:
-            for k, values in enumerate(ahead):
-                self._one(t + k, Mixture.known(lmdp, weights[k], kernels.kl[k]), values)
-            return
+    def _several(self, t: int, values: Floats, ahead: Floats) -> None:
+        """The same for some rounds, with the policies of values that one scale serves."""
+        kl, chances = divergences(self.lmdp.P, values / self.lmdp.temperature, ahead / self.lmdp.temperature)
+        self._take(t, kl, chances, np.ptp(values, axis=1), ahead)
+
+    def _kernels(self, t: int, weights: Floats, ahead: Floats) -> None:
+        """The same for some rounds in which kernels were played, where one scale serves the values of the plan."""
+        lmdp, P = self.lmdp, self.lmdp.P
         d = (ahead - ahead.min(axis=1, keepdims=True)) / lmdp.temperature
         sums = (P @ np.exp(-d).T).T
-        kl = divergences(P, weights, -d[:, P.indices] - np.log(sums)[:, lmdp.entry_rows])
-        laws = np.empty((len(ahead) + 1, lmdp.n))
+        kl = kernel_divergences(P, weights, -d[:, P.indices] - np.log(sums)[:, lmdp.entry_rows])
+        self._take(t, kl, weights, np.full(len(ahead), lmdp.temperature * EXPONENT_OF_ZERO), ahead)
+
+    def _take(self, t: int, kl: Floats, chances: Floats, spans: Floats, ahead: Floats) -> None:
+        """Note some rounds with these divergences from the plan, and let the law move on."""
+        laws = np.empty((len(kl) + 1, self.lmdp.n))
         laws[0] = self.law
-        push_along(rows(P), np.ascontiguousarray(weights), laws)
-        shares, spread = laws[:-1] * kl, lmdp.temperature * EXPONENT_OF_ZERO
-        for more in shares:
-            self.by_state += more
-        self.found[t : t + len(ahead)] = np.stack(
-            [shares.sum(axis=1), kl.max(axis=1), np.full(len(ahead), spread), spans], axis=1
-        )
-        self.law = laws[-1]
+        push_along(rows(self.lmdp.P), frozen(chances), laws)
+        shares = laws[:-1] * kl
+        self.law, self.by_state = laws[-1].copy(), self.by_state + shares.sum(axis=0)
+        found = [shares.sum(axis=1), kl.max(axis=1), spans, np.ptp(ahead, axis=1)]
+        self.found[t : t + len(kl)] = np.stack(found, axis=1)
 
     def _one(self, t: int, policy: Any, ahead: Floats) -> None:
         """The same for one round, with any policy."""
@@ -254,3 +274,23 @@ class _Follower:
         sums += (n + float(kappa.max()) + T) * (size + float(np.minimum(own, tau * EXPONENT_OF_ZERO).sum()))
         by_round, by_state = read_only(tau * kl), read_only(tau * self.by_state)
         return Attribution(by_round, by_state, self.plan.rounding + EPS * float(sums))
+
+
+def divergences(P: CSR, v: Floats, V: Floats) -> tuple[Floats, Floats]:
+    """KL(Q_v || Q_V) for each state, and the entries of Q_v at the places of P's, a row for each row of v and V."""
+    sizes, starts = np.diff(P.indptr), P.indptr[:-1]
+    d, D = v - v.min(axis=1, keepdims=True), V - V.min(axis=1, keepdims=True)
+    chances, others = (P.data * np.take(np.exp(-one), P.indices, axis=1) for one in (d, D))
+    s, S = np.add.reduceat(chances, starts, axis=1), np.add.reduceat(others, starts, axis=1)
+    chances /= np.repeat(s, sizes, axis=1)
+    y = np.take(d - D, P.indices, axis=1) + np.repeat(np.log(s / S), sizes, axis=1)
+    return np.add.reduceat(chances * _excess(y), starts, axis=1), chances
+
+
+def _excess(y: Floats) -> Floats:
+    """e^y - 1 - y, by its series where y is small."""
+    found = np.expm1(y) - y
+    small = np.abs(y) < REACH_OF_THE_SERIES
+    near = y[small]
+    found[small] = near * near * (0.5 + near * (1 / 6 + near * (1 / 24 + near * (1 / 120 + near * (1 / 720)))))
+    return found
