@@ -95,8 +95,10 @@ def test_tree_and_counts_are_those_of_the_fill(name: str) -> None:
     n, below = made.order.size, filled(made)
     parent, seen, counts = np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.zeros(n, np.int32)
     graph = ordering._graph(ordering._symmetric_pattern(made.P))
-    ordering._count_fill(graph, ordering._Order(made.order, made.inverse), n * n, parent, seen, counts)
+    at, rows = np.cumsum(below.sum(axis=0)) - below.sum(axis=0), np.empty(below.sum(), np.uint32)
+    ordering._fill(graph, ordering._Order(made.order, made.inverse), n * n, parent, seen, counts, at, rows)
     np.testing.assert_array_equal(counts, below.sum(axis=0))
+    np.testing.assert_array_equal(rows, np.nonzero(below.T)[1])
     np.testing.assert_array_equal(parent, np.where(below.any(axis=0), below.argmax(axis=0), -1))
 
 

@@ -75,10 +75,9 @@ TESTED_BY = {
     },
     "ordering": {
         "_dissect _bfs _thin_level _split": "test_ordering.test_states_are_ordered_by_nested_dissection",
-        "_count_fill": "test_ordering.test_tree_and_counts_are_those_of_the_fill",
+        "_fill": "test_ordering.test_tree_and_counts_are_those_of_the_fill",
         "_postorder": "test_ordering.test_trees_are_walked_children_first",
         "_merge": "test_ordering.test_a_block_is_merged_with_its_parent_where_few_zeros_are_stored",
-        "_block_rows": "test_ordering.test_blocks_hold_all_that_is_filled_in",
     },
     "panels": {
         "keep _through _write": "test_panels.test_panels_are_all_paths_through_a_block",

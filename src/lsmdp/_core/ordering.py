@@ -196,7 +196,8 @@ def _dissected(symmetric: CSR) -> Indices:
 def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:
     graph, n = _graph(symmetric), order.size
     parent, seen, counts = np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.int32)
-    entries = _count_fill(graph, _Order(order, _inverse(order)), limit, parent, seen, counts)
+    nowhere, nothing = np.full(n, -1, dtype=np.int64), np.empty(0, dtype=np.uint32)
+    entries = _fill(graph, _Order(order, _inverse(order)), limit, parent, seen, counts, nowhere, nothing)
     flops = float(np.square(counts.astype(np.float64)).sum())
     if entries > limit:
         return Plan(P, order, None, flops, None, 0)
@@ -240,15 +241,14 @@ def _blocks(graph: _Graph, order: Indices, first: Indices, tree: Indices, counts
     parent = np.where(above >= 0, numbers[above], np.int32(-1))
     tallest, rows = int((widths + heights).max()), np.empty(starts[-1], dtype=np.uint32)
     blocks = Blocks(first, starts, rows, bases, parent, tallest)
-    seen, waiting = np.full(order.size, -1, dtype=np.int32), np.empty(total, dtype=np.int32)
-    _block_rows(graph, _Order(order, _inverse(order)), blocks, seen, waiting)
-    values = np.empty(rows.size, dtype=np.int8)
-    ascending = sparse.csr_array((values, rows.view(np.int32), starts), shape=(total, order.size))
-    ascending.sort_indices()
+    seen, at = np.full(order.size, -1, dtype=np.int32), np.full(order.size, -1, dtype=np.int64)
+    at[first[1:] - 1] = starts[:-1]
+    given = _Order(order, _inverse(order)), np.iinfo(np.int64).max, tree, seen, np.zeros_like(tree)
+    _fill(graph, *given, at, rows)
     kept = heights * (heights + 1)
     taken = np.bincount(parent[parent >= 0], kept[parent >= 0], minlength=total)
     stack = int(np.cumsum(kept - taken).max())
-    return blocks._replace(rows=ascending.indices.astype(np.uint32)), stack
+    return blocks, stack
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -382,8 +382,11 @@ def _split(graph: Any, search: Any, mark: Any, cut: Any, order: Any, low: Any, h
 
 
 @entry()
-def _count_fill(graph: Any, order: Any, limit: int, parent: Any, seen: Any, counts: Any) -> Any:
-    """Elimination tree, entries a column of the factor, and their sum (or more than limit)."""
+def _fill(graph: Any, order: Any, limit: int, parent: Any, seen: Any, counts: Any, at: Any, rows: Any) -> Any:
+    """Elimination tree, entries a column of the factor, and their sum (or more than limit).
+
+    Where at[k] >= 0, the later states in column k are written to ``rows`` from there on.
+    """
     indptr, indices, states, places = graph.indptr, graph.indices, order.states, order.places
     total = np.int64(0)
     for i in range(states.size):
@@ -394,6 +397,9 @@ def _count_fill(graph: Any, order: Any, limit: int, parent: Any, seen: Any, coun
             while k < i and seen[k] != i:
                 if parent[k] < 0:
                     parent[k] = i
+                if at[k] >= 0:
+                    rows[at[k]] = i
+                    at[k] += 1
                 counts[k] += 1
                 total += 1
                 seen[k] = i
@@ -459,31 +465,3 @@ def _merge(parent: Any, counts: Any, starts: Any, merged: Any, out: Any) -> Any:
         out[at] = begin
         zeros, width, height = empty, own, tall
     return at
-
-
-@entry()
-def _block_rows(graph: Any, order: Any, blocks: Any, seen: Any, waiting: Any) -> None:
-    """The later states that each block touches, in any order: by its own moves, or because a child does."""
-    indptr, indices, states, places = graph.indptr, graph.indices, order.states, order.places
-    first, starts, rows, parent = blocks.first, blocks.starts, blocks.rows, blocks.parent
-    depth = 0  # blocks that wait for their parents
-    for s in range(parent.size):
-        at, end = starts[s], first[s + 1]
-        for k in range(first[s], end):
-            x = states[k]
-            for p in range(indptr[x], indptr[x + 1]):
-                j = places[indices[p]]
-                if j >= end and seen[j] != s:
-                    seen[j], rows[at] = s, j
-                    at += 1
-        while depth > 0 and parent[waiting[depth - 1]] == s:
-            depth -= 1
-            child = waiting[depth]
-            for p in range(starts[child], starts[child + 1]):
-                j = np.int32(rows[p])
-                if j >= end and seen[j] != s:
-                    seen[j], rows[at] = s, j
-                    at += 1
-        if parent[s] >= 0:
-            waiting[depth] = s
-            depth += 1

@@ -155,7 +155,7 @@ def _compare(P: Any, pairs: Any, s: Any, other_s: Any, reach: float, kl: Any, fi
     largest, ratio, shift = 0.0, np.empty(_BLOCK), np.empty(_BLOCK)
     weights, moved = np.empty(_BLOCK), np.empty(_BLOCK)
     for start in range(first, last, _BLOCK):
-        size = min(_BLOCK, last - start)
+        size = _BLOCK if last - start > _BLOCK else last - start
         ends, here, there = indptr[start : start + size + 1], s[start : start + size], other_s[start : start + size]
         begin, count = ends[0], np.int64(ends[size] - ends[0])
         if weights.size < count:
@@ -171,14 +171,14 @@ def _compare(P: Any, pairs: Any, s: Any, other_s: Any, reach: float, kl: Any, fi
             for p in range(ends[k] - begin, ends[k + 1] - begin):
                 moved[p] += shift[k]
         low, high = extremes(shift[:size])
-        _weigh(weights[:count], moved[:count], reach + max(-low, high))
+        _weigh(weights[:count], moved[:count], reach + (high if high > -low else -low))
         for k in range(size):
             total, change = 0.0, 0.0
             for p in range(ends[k] - begin, ends[k + 1] - begin):
                 total += weights[p]
                 change += moved[p]
             kl[start + k] = total / here[k]
-            largest = max(largest, change / here[k])
+            largest = change / here[k] if change / here[k] > largest else largest
     return largest
 
 
