@@ -266,7 +266,7 @@ class LMDP:
 
     @Derived
     def moves(self) -> Sparse:
-        """P as policies and games ask it: one set of questions, whatever kind of matrix it is (moves.py)."""
+        """P as policies and games ask it: one set of questions, whatever kind of matrix it is (_core/moves.py)."""
         from lsmdp._core.moves import Full, Sparse
 
         given = self.P, self.temperature, self.rounding
