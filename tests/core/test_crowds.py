@@ -7,7 +7,7 @@ import pytest
 
 from lsmdp import LMDP
 from lsmdp._core.crowds import Matrix, Means, Others, Room, Rounds, Span, Standing, Weighing, play
-from lsmdp._core.mixtures import Odds, weigh
+from lsmdp._core.mixtures import hedge
 from lsmdp._core.sparse import rows
 
 # A tracker of the mean, three of discounted means, and an expert whose values are given: keep, add, sums.
@@ -65,18 +65,17 @@ def test_rounds_are_those_of_the_formulas(n: int, T: float, full: bool) -> None:
     after, odds, out = played(lmdp, full, rounds)
     stand, others, _, _, costs = begin(lmdp, rounds)
     P, laws, values, stores = lmdp.P.toarray(), stand.laws.T, stand.values.T, stand.stores.T
-    now = Odds(np.full(E, 1 / E), np.zeros(E), 0.0, 0.0, 0)
+    weights, losses, spread = np.full(E, 1 / E), np.zeros(E), np.zeros(2)
     for k in range(rounds + 1):
         Q = [policy(P, T, values[:, i]) for i in range(E)]
-        flow = sum((now.weights[i] * laws[:, i])[:, None] * Q[i] for i in range(E))
+        flow = sum((weights[i] * laws[:, i])[:, None] * Q[i] for i in range(E))
         mixed = flow / flow.sum(axis=1, keepdims=True)
         np.testing.assert_allclose(out.weights[k], mixed[lmdp.entry_rows, lmdp.P.indices], rtol=0, atol=off)
         np.testing.assert_allclose(out.kl[k], kl(mixed, P), rtol=0, atol=off)
-        np.testing.assert_allclose(out.mass[k], laws @ now.weights, rtol=0, atol=off)
+        np.testing.assert_allclose(out.mass[k], laws @ weights, rtol=0, atol=off)
         if k < rounds:
-            paid = np.array([[laws[:, i] @ (costs[k] + T * kl(Q[i], P)) for i in range(E)]])
-            _, (cost,), now = weigh(paid, -1.0, now)
-            assert out.mixed[k] == pytest.approx(cost, abs=off)
+            paid = np.array([laws[:, i] @ (costs[k] + T * kl(Q[i], P)) for i in range(E)])
+            assert out.mixed[k] == pytest.approx(hedge(paid, -1.0, k, weights, losses, spread), abs=off)
             laws = np.stack([laws[:, i] @ Q[i] for i in range(E)], axis=1)
             stores = MEANS.keep * stores + MEANS.add * costs[k][:, None]
             targets = stores / np.where(MEANS.sums > 0.0, k + 1, 1)
@@ -86,7 +85,7 @@ def test_rounds_are_those_of_the_formulas(n: int, T: float, full: bool) -> None:
             values -= values.min(axis=0)
     for found, expected in ((after.values, values), (after.laws, laws), (after.stores, stores)):
         np.testing.assert_allclose(found.T, expected, rtol=0, atol=off)
-    np.testing.assert_allclose(odds.losses, now.losses, rtol=0, atol=off)
+    np.testing.assert_allclose(odds.losses, losses, rtol=0, atol=off)
 
 
 def test_both_manners_agree() -> None:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 import lsmdp
-from lsmdp._core.mixtures import Odds, account, completed_rows, weigh
+from lsmdp._core.mixtures import Odds, account, completed_rows, hedge
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,6 +52,19 @@ def test_a_row_that_floats_have_all_but_lost_sums_to_one() -> None:
         Q, kl, _ = completed_rows(lmdp.P, np.full(lmdp.nnz, size))
         np.testing.assert_allclose(np.add.reduceat(Q, lmdp.P.indptr[:-1]), 1.0, rtol=1e-14)
         np.testing.assert_allclose(kl, 0.0, atol=1e-14)
+
+
+def weigh(losses: np.ndarray, share: float, odds: Odds) -> tuple[np.ndarray, np.ndarray, Odds]:
+    """The weights before each of some rounds and after the last, and those of the flow of each loss, w_t.l_t.
+
+    ``losses`` is rounds x learners. A negative ``share`` asks for the plain manner.
+    """
+    weights, mixed = np.empty((len(losses) + 1, losses.shape[1])), np.empty(len(losses))
+    weights[0], now, sums, spread = odds.weights, odds.weights.copy(), odds.losses.copy(), np.array(odds[2:4])
+    for k, paid in enumerate(losses):
+        mixed[k] = hedge(paid, share, odds.t + k, now, sums, spread)
+        weights[k + 1] = now
+    return weights, mixed, Odds(now, sums, float(spread[0]), float(spread[1]), odds.t + len(losses))
 
 
 @pytest.mark.parametrize("share", [-1.0, 1e-3])

@@ -1,7 +1,7 @@
 """Mixtures of policies, round after round: kernels that are kept as a weight for each move of P.
 
 **What it is for.** A pool of E learners plays the flow mixture of their policies (mixture.py, learners/pool.py). Here
-is what that takes in a round: how the weights of the learners follow from their losses (:func:`weigh`), the kernel of
+is what that takes in a round: how the weights of the learners follow from their losses (:func:`hedge`), the kernel of
 the mixture (:func:`completed_rows`), and what a round of it costs (:func:`account`). crowds.py goes through many rounds
 with the same loops.
 
@@ -13,7 +13,7 @@ with the same loops.
 crowds.py has R for all learners in one pass over P. Each row is divided by its own sum, so that it sums to 1 whatever
 is lost in a tiny m; where m is below SURELY_NORMAL it counts as 0, nobody is there, and the row is that of P.
 
-**The weights.** ``weigh`` goes from the losses of a round to the weights of the next, in one of two manners. With the
+**The weights.** ``hedge`` goes from the losses of a round to the weights of the next, in one of two manners. With the
 range r of the differences of losses seen so far and L_i the sums of the losses,
 
     plain:   w_{t+1,i} ~ e^{-eta L_i},  eta = sqrt(8 log E / (t + 1)) / r;
@@ -51,19 +51,6 @@ def completed_rows(P: CSR, flows: Floats) -> tuple[Floats, Floats, Floats]:
     kl, mass = np.empty((2, P.shape[0]))
     complete(rows(P), flows, kl, mass, np.empty(flows.size))
     return flows, kl, mass
-
-
-def weigh(losses: Floats, share: float, odds: Odds) -> tuple[Floats, Floats, Odds]:
-    """The weights before each of some rounds and after the last, and those of the flow of each loss, w_t.l_t.
-
-    ``losses`` is rounds x learners. A negative ``share`` asks for the plain manner.
-    """
-    weights, mixed = np.empty((len(losses) + 1, losses.shape[1])), np.empty(len(losses))
-    weights[0], now, sums, spread = odds.weights, odds.weights.copy(), odds.losses.copy(), np.array(odds[2:4])
-    for k, paid in enumerate(losses):
-        mixed[k] = hedge(paid, share, odds.t + k, now, sums, spread)
-        weights[k + 1] = now
-    return weights, mixed, Odds(now, sums, float(spread[0]), float(spread[1]), odds.t + len(losses))
 
 
 def account(P: CSR, weights: Floats, kl: Floats, costs: Floats, law: Floats) -> tuple[Floats, Floats]:

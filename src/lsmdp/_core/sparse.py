@@ -67,9 +67,6 @@ class Rows(NamedTuple):
     data: Any
 
 
-Arrays = tuple[Any, Any, Any]
-
-
 def rows(P: CSR) -> Rows:
     """The arrays of P: with unsigned indices, which need no check for a count from the end, and read-only."""
     unsigned = np.uint32 if P.indices.itemsize == 4 else np.uint64
