@@ -38,15 +38,17 @@ class TestWarmStarts:
         assert warm.solver == "sweeps -> linear -> Newton"
         assert "with 1 factors" in warm.story[-1]
 
-    def test_what_is_scaled_down_is_below(self) -> None:
-        """Any v >= 0, made smaller so that no state is charged more than it costs, is a bound from below."""
+    def test_what_is_scaled_is_below_or_above(self) -> None:
+        """Any v >= 0 is a bound from below once no state is charged more than it costs, and from above once none less."""
         rng = np.random.default_rng(19)
-        lmdp, c = lsmdp.random_graph(30, 4, seed=2), rng.random(30)
+        lmdp, c = lsmdp.random_graph(30, 4, seed=2), 0.2 + rng.random(30)
         problem = FirstExit.of(lmdp, c, Goal({0: 0.0, 1: 0.3}))
         for _ in range(20):
-            v = problem.filled(dense_goal(lmdp, c, {0: 0.0, 1: 0.3}) * (1.0 + 0.1 * rng.random(30)))
-            r, e = problem.residual(problem.filled(Exit(problem)._shrunk(v)))
+            v = problem.filled(dense_goal(lmdp, c, {0: 0.0, 1: 0.3}) * (1.0 + 0.01 * rng.random(30)))
+            r, e = problem.residual(problem.filled(Exit(problem).scaled(v, upwards=False)))
             assert (r >= -2.0 * e).all()
+            r, e = problem.residual(problem.filled(Exit(problem).scaled(v, upwards=True)))
+            assert (r <= 2.0 * e).all()
 
     def test_the_factor_of_the_leap_is_that_of_newtons_method(self) -> None:
         rng = np.random.default_rng(20)

@@ -17,7 +17,8 @@ one factor serves for the leap, for a last step, and for the certificate.
 cost k = v + T log P e^{-v/T}. Let 0 <= s <= 1 with sk <= c. Then B(sv) = c - T log P e^{-sv/T} is at least
 c - s T log P e^{-v/T} >= sv, since the mean of a power s is at most the power s of the mean. So a v that solves a
 problem whose costs were one percent higher or lower is a bound that is one percent off, and a solve from there needs
-one elimination. The larger of two bounds from below is one again, since B is monotone.
+one elimination. The larger of two bounds from below is one again, since B is monotone. In the same way sv is a bound
+from above for s >= 1 with sk >= c: a given start is raised to that, since sweeps come down much faster than they go up.
 
 *Negative costs.* The optimum is finite if and only if never leaving costs more than 0 on average: lambda > 0 for the
 average-cost problem on each class of N, with the moves that leave it struck out (their chance is the price of staying:
@@ -146,20 +147,21 @@ class Exit(Settled[FirstExit]):
         """v, but no higher than the bound by paths."""
         return self.problem.filled(v if self.problem.paths is None else np.minimum(v, self.problem.paths[1]))
 
-    def _shrunk(self, v: Floats) -> Floats:
-        """sv with the largest s <= 1 for which it is a bound from below (see the module); v >= 0 at the goals."""
+    def scaled(self, v: Floats, *, upwards: bool) -> Floats:
+        """sv with the s closest to 1 for which it is a bound from below, or above (see the module); v where none is."""
         states = self.problem.order
         with np.errstate(all="ignore"):
             c, k = self.problem.c[states], self.problem.c[states] - self.problem.residual(v)[0][states]
-            s = float(np.min(c / k, where=k > 0.0, initial=1.0))
-            return s * v if self.problem.g.min() >= 0.0 and np.isfinite(s) else np.full(v.size, -np.inf)
+            s = float((c / k)[k > 0.0].max(initial=1.0) if upwards else (c / k)[k > 0.0].min(initial=1.0))
+            possible = self.problem.g.min() >= 0.0 and np.isfinite(s) and not (upwards and (c > 0.0)[k <= 0.0].any())
+            return s * v if possible else v if upwards else np.full(v.size, -np.inf)
 
     def leap(self, v: Floats) -> tuple[Floats, Factored] | None:
         """The linear equation, in coordinates relative to a bound from below."""
         problem, T = self.problem, self.temperature
         if problem.paths is None:
             return None
-        u = problem.filled(np.maximum(problem.paths[0], self._shrunk(v)))
+        u = problem.filled(np.maximum(problem.paths[0], self.scaled(v, upwards=False)))
         reach = float((v[problem.order] - u[problem.order]).max()) / T
         if not reach <= LINEAR_REACH:
             return None
@@ -224,13 +226,14 @@ def status_of(width: float, scale: float, tol: float) -> str:
 
 def _start(problem: FirstExit, start: Floats | None) -> Floats:
     """Where to begin: between the bounds by paths where there are any, else from what is given, or from above."""
-    if (start is None and problem.is_large) or problem.paths is None:
+    if problem.is_large or problem.paths is None:
         usable = start is not None and np.isfinite(start[problem.order]).all()
         return problem.filled(start) if usable and start is not None else Exit(problem).first_sweep()
     low, high = problem.paths
     if start is None:
         return problem.filled(high)
-    return problem.filled(np.where(np.isfinite(start), np.clip(start, low, high), high))
+    v = problem.filled(np.where(np.isfinite(start), np.clip(start, low, high), high))
+    return problem.filled(np.minimum(Exit(problem).scaled(v, upwards=True), high))
 
 
 def _reach(problem: FirstExit) -> list[str]:
