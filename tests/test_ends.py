@@ -446,3 +446,27 @@ def test_goals_can_be_named_in_every_way() -> None:
     c = np.ones(9)
     assert (lsmdp.solve(grid, c, Goal(4)).v == lsmdp.solve(grid, c, Goal((1, 1))).v).all()
     assert (lsmdp.solve(grid, c, Goal([0, 8])).v == lsmdp.solve(grid, c, Goal({(0, 0): 0.0, (2, 2): 0.0})).v).all()
+
+
+def test_numbers_of_any_size_are_solved_or_refused() -> None:
+    """Costs of 1e300 are added up; beyond that a sentence says so, for every end, and nothing overflows on the way."""
+    lmdp, c = lsmdp.grid(4, 4), np.random.default_rng(21).random(16)
+    with np.errstate(over="raise", invalid="raise"):
+        for end, given in ((Goal(0), c), (Discounted(0.9), c), (Horizon(), [c] * 3), (Periodic(), [c] * 3)):
+            with pytest.raises(CostError, match=r"may exceed 1e\+300"):
+                lsmdp.solve(lmdp, np.array(given) * 1e305, end)
+            assert lsmdp.solve(lmdp, np.array(given) * 1e300, end, throw=False).gap >= 0.0
+    with pytest.raises(CostError, match="at the temperature 1e-310"):
+        lsmdp.solve(lsmdp.grid(4, 4, temperature=1e-310), [c], Horizon())
+
+
+def test_odd_things_are_sentences() -> None:
+    lmdp, c = lsmdp.ring(4), np.ones(4)
+    s = lsmdp.solve(lmdp, c, Goal({0: 0.0, 2: math.inf}))
+    with pytest.raises(CostError, match="the weights are ab for 1 solutions"):
+        lsmdp.compose([s], weights="ab")
+    assert lsmdp.compose(s).v == pytest.approx(s.v, rel=1e-12)  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match=r"start has no value for state 1 \(nan\)"):
+        lsmdp.solve(lmdp, c, Goal(0), start=np.array([0.0, np.nan, 0.0, 0.0]))
+    with pytest.raises(CostError, match="the costs have the shape 4"):
+        lsmdp.solve(lmdp, c, Horizon())

@@ -39,7 +39,7 @@ class TestWarmStarts:
         assert "with 1 factors" in warm.story[-1]
 
     def test_what_is_scaled_is_below_or_above(self) -> None:
-        """Any v >= 0 is a bound from below once no state is charged more than it costs, and from above once none less."""
+        """Any v >= 0 is a bound from below once no state is charged more than it costs; from above once none less."""
         rng = np.random.default_rng(19)
         lmdp, c = lsmdp.random_graph(30, 4, seed=2), 0.2 + rng.random(30)
         problem = FirstExit.of(lmdp, c, Goal({0: 0.0, 1: 0.3}))

@@ -143,8 +143,8 @@ class CostTable:
             given = given if isinstance(given, np.ndarray) else _stacked(lmdp, given)
             if given.ndim != 2:
                 raise CostError(
-                    f"the costs are {' x '.join(map(str, given.shape)) or 'a single number'}. This end takes one cost "
-                    "vector a round: rounds x states."
+                    f"the costs have the shape {' x '.join(map(str, given.shape)) or 'of a single number'}. This end "
+                    "takes one cost vector a round: rounds x states."
                 )
             count = len(given)
         if not count:
@@ -160,6 +160,7 @@ class CostTable:
         out = np.empty((last - first, self.lmdp.n))
         for t, row in enumerate(rows):
             out[t] = _cost_of_round(self.lmdp, row, first + t + 1)
+        require_range(float(np.abs(out).max(initial=0.0)), self.lmdp.temperature)
         return out
 
 

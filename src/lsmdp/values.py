@@ -372,7 +372,7 @@ def end_words(end: Any) -> str:
             goals = [f"{state}" + (f"={float(cost):g}" if cost else "") for state, cost in end.items()]
             return f"goal {', '.join(goals[:5])}{' ...' if len(goals) > 5 else ''}"
         case Discounted():
-            return f"discounted {end.discount:g}"
+            return f"discounted {end.discount!r}"
         case Horizon():
             return "horizon"
         case Periodic():

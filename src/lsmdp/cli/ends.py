@@ -245,7 +245,8 @@ def _number(word: str, what: str, example: str) -> float:
     try:
         return float(word)
     except ValueError:
-        raise SpecError(f'{what}: "{word}" is no number. Write it as in {example}.') from None
+        fault = f'"{word}" is no number' if word else "a number is missing"
+        raise SpecError(f"{what}: {fault}. Write it as in {example}.") from None
 
 
 def show(console: Console, found: Values | Schedule | Cycle, extra: Mapping[str, Any]) -> None:

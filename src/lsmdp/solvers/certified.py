@@ -103,7 +103,7 @@ def _to_width(lmdp: LMDP, c: Floats, width: float) -> Solution:
 
 def _as_tol(tol: float) -> float:
     if not 0.0 < tol < float("inf"):
-        raise SpecError(f"tol is {tol}. It is the width of the bounds on the average cost and must be positive.")
+        raise SpecError(f"tol is {tol}. It says how wide the bounds may be and must be positive.")
     return tol
 
 

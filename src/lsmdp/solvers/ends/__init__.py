@@ -73,6 +73,9 @@ def _start(start: Any, lmdp: LMDP) -> Floats | None:
     else:
         given = np.asarray(start, dtype=np.float64) if isinstance(start, np.ndarray) else start
         v = given if isinstance(given, np.ndarray) else as_value(given, lmdp.names)
-    if v.shape != (lmdp.n,) or np.isnan(v).any():
+    if v.shape == (lmdp.n,) and np.isnan(v).any():
+        x = int(np.flatnonzero(np.isnan(v))[0])
+        raise SpecError(f"start has no value for {lmdp.name_of(x)} (nan). Give one number for each state.")
+    if v.shape != (lmdp.n,):
         raise SpecError(f"start has {v.size} values, but the model has {lmdp.n} states. Give one number for each.")
     return np.asarray(v)

@@ -39,7 +39,7 @@ def compose(solutions: Sequence[Values], weights: Any = None) -> Values:
     terminal cost.
     """
     began = time.perf_counter()
-    given = list(solutions)
+    given: list[Any] = [solutions] if isinstance(solutions, Values) else list(solutions)
     w = _as_weights(weights, len(given))
     goals, terminals = _require_same(given)
     first, T = given[0], given[0].lmdp.temperature
@@ -86,7 +86,10 @@ def _soft_sum(values: Floats, weights: Floats, T: float) -> tuple[Floats, Floats
 def _as_weights(weights: Any, count: int) -> Floats:
     if not count:
         raise SpecError("there is nothing to compose. Give a list of solutions for goals.")
-    w = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
+    try:
+        w = np.ones(count) if weights is None else np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        w = np.empty(0)
     if w.shape != (count,) or not np.isfinite(w).all() or not (w > 0.0).all():
         raise CostError(f"the weights are {weights} for {count} solutions. Give one positive number for each of them.")
     return w

@@ -241,13 +241,19 @@ def _reach(problem: FirstExit) -> list[str]:
         return []
     names = ", ".join(problem.lmdp.name_of(int(x)) for x in problem.lost[:3])
     more = f" and {problem.lost.size - 3:,} more" if problem.lost.size > 3 else ""
-    return [f"{problem.lost.size:,} states cannot reach the goal and have v = inf: {names}{more}."]
+    who = (
+        "1 state cannot reach the goal and has"
+        if problem.lost.size == 1
+        else (f"{problem.lost.size:,} states cannot reach the goal and have")
+    )
+    return [f"{who} v = inf: {names}{more}."]
 
 
 def _require_finite(problem: FirstExit, decide: Decide) -> str:
     """A sentence that says why the optimum is finite though some costs are negative, or an error that it is not."""
     for low, high, size, states in _stays(problem, decide):
-        where = f"the {states.size:,} states around {problem.lmdp.name_of(int(states[0]))}"
+        name = problem.lmdp.name_of(int(states[0]))
+        where = name if states.size == 1 else f"the {states.size:,} states around {name}"
         if high <= 0.0:
             raise AssumptionError(
                 f"the optimum is not finite: some costs are negative, and never leaving {where} costs at most "

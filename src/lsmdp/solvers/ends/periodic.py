@@ -53,19 +53,23 @@ def solve_periodic(
     if (common := math.gcd(steps, slots.count)) > 1:
         raise AssumptionError(
             f"P has the period {steps} and the day has {slots.count} slots: from a given state at a given time of day "
-            f"only every {common}th state can ever be met at that time, so that there is no one average cost. Make P "
-            "aperiodic with lazy(0.01) (--lazy 0.01)."
+            f"only one class of states in {common} can ever be met at that time, so that there is no one average cost. "
+            "Make P aperiodic with lazy(0.01) (--lazy 0.01)."
         )
     costs = slots.block(0, slots.count)
     scale = max(lmdp.temperature, float(np.abs(costs).max()))
     mean_cost = read_only(costs.mean(axis=0))
     story = []
     if start is None:
-        found = average(lmdp, mean_cost, 1e-3 * scale)
-        v = found.v
-        story.append(
-            f"The solution for the mean cost to start from ({found.solver}): {found.average_cost:.6g} a round."
-        )
+        try:
+            found = average(lmdp, mean_cost, 1e-3 * scale)
+            v = found.v
+            story.append(
+                f"The solution for the mean cost to start from ({found.solver}): {found.average_cost:.6g} a round."
+            )
+        except ConvergenceError as stuck:
+            v = np.zeros(lmdp.n)
+            story.append(f"The solution for the mean cost is beyond floats ({stuck}); the start is 0.")
     else:
         v = np.asarray(start - start.min())
     day, days, corrected = _days(lmdp, slots, v, tol, 0.5 if steps > 1 else 1.0)
@@ -149,5 +153,6 @@ def _newton(lmdp: LMDP, day: Day, reference: tuple[Elimination, Floats, int]) ->
     from scipy.sparse.linalg import LinearOperator, gmres
 
     A, M = (LinearOperator((n, n), matvec=work, dtype=np.float64) for work in (product, guess))
-    d, _ = gmres(A, day.change - day.change.mean(), rtol=ROUGH_TOLERANCE, restart=MOST_PRODUCTS, maxiter=1, M=M)
+    with np.errstate(all="ignore"):
+        d, _ = gmres(A, day.change - day.change.mean(), rtol=ROUGH_TOLERANCE, restart=MOST_PRODUCTS, maxiter=1, M=M)
     return d if np.isfinite(d).all() else None
