@@ -79,7 +79,7 @@ def test_the_page_of_a_grid_works_in_a_browser(grid_page: Path, width: int) -> N
     low, _, high = seen["legend"]  # from where the ramp begins to where it ends
     assert sum(seen["ramp"][0]) < sum(seen["ramp"][-1])  # it begins dark, and dark is the least value of the map
     assert float(low) < float(high)
-    assert seen["figures"] == ["0", "0", "-0.4", "0"]  # no zero has a sign
+    assert seen["figures"] == ["0", "0", "−0.4", "0"]  # no zero has a sign, and a minus is no hyphen
     assert "ftl" in seen["tip"]
     assert "round" in seen["tip"]
     assert seen["up"] == sorted(seen["up"], key=str.lower) or seen["up"][0] != seen["down"][0]
