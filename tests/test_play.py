@@ -78,7 +78,7 @@ class TestPlay:
         assert (result.exit_code, result.stderr) == (0, "")
         content = json.loads(result.stdout)
         assert (content["states"], content["rounds"], content["start"]) == (5, 20, 0)
-        assert list(content["learners"]) == ["pool", "ftl", "passive"]
+        assert list(content["learners"]) == ["pool:auto", "ftl", "passive"]
         for one in content["learners"].values():
             assert set(one) >= LEARNER_KEYS
             assert set(one["regret"]) == COMPARATORS

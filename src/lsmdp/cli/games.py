@@ -94,7 +94,7 @@ BY_NAME = "\n\n".join(
 def play(
     kernel: Kernel,
     costs: Costs,
-    learners: Learners = ["pool", "ftl", "passive"],  # noqa: B006 - typer copies it
+    learners: Learners = ["pool:auto", "ftl", "passive"],  # noqa: B006 - typer copies it
     rounds: Rounds = None,
     start: Start = "0",
     seed: Seed = 0,

@@ -45,7 +45,7 @@ EXAMPLE = """\b
 A sweep file:
   models = ["ring:12", { kernel = "grid:6x6", horizons = [2000] }]
   costs = ["iid", "switching:50"]
-  learners = ["pool", "ftl", "passive"]
+  learners = ["pool:auto", "ftl", "passive"]
   horizons = [10000]
   seeds = 10"""
 

@@ -32,7 +32,7 @@ from lsmdp.model import LMDP
 from lsmdp.sources import MODELS, read_edge_costs, read_model
 from lsmdp.sources.names import find, is_own
 
-USUAL_LEARNERS = ("pool", "ftl", "passive")  # These play where no learner is named.
+USUAL_LEARNERS = ("pool:auto", "ftl", "passive")  # These play where no learner is named.
 # These endings are left out of the name of a folder.
 SOURCE_ENDINGS = "npz|npy|mtx|csv|tsv|txt|parquet|jsonl|map|graphml|gml|tntp"
 CHARACTERS_OF_A_FOLDER = 100  # The name of a folder has at most this many characters; most systems allow 255 bytes.
