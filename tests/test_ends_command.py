@@ -97,7 +97,7 @@ def test_the_values_go_to_a_file(tmp_path: Path) -> None:
         (["--cost", "hill", "--end", "goal"], "Name it with --goal STATE"),
         (["--cost", "hill", "--end", "weekly"], 'there is no end "weekly". Choose average, discounted:0.99'),
         (["--cost", "hill", "--end", "discounted:1"], "It must lie strictly between 0 and 1"),
-        (["--cost", "hill", "--end", "discounted"], '"" is no number. Write it as in discounted:0.99'),
+        (["--cost", "hill", "--end", "discounted"], "a number is missing. Write it as in discounted:0.99"),
         (["--end", "horizon"], "Give them with --costs FILE"),
         (["--cost", "hill", "--costs", "iid", "--end", "horizon"], "Leave out --cost"),
         (["--costs", "iid", "--rounds", "3"], "Say --end horizon or --end periodic"),

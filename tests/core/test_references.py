@@ -37,6 +37,7 @@ TESTED_BY = {
         "_soft_minima": "test_exits.test_soft_minima",
         "_sweep": "test_exits.test_sweep",
         "_sweep_linear": "test_exits.test_sweep_linear",
+        "_leading": "test_exits.test_leading",
     },
     "explog": {
         "extremes": "test_explog.test_extremes",
