@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import Result
 
@@ -26,6 +27,7 @@ from lsmdp.sweeps.page import (
     growth_title,
     headline,
     lede,
+    most_above_best,
     page,
     story,
 )
@@ -258,6 +260,22 @@ class TestPage:
             growth_title(games, "ftl") == "The regret of ftl: log T in 1, a power of T in 1, undecided in 1 of 3 games"
         )
 
+    def test_the_page_is_about_who_is_never_far_off(self) -> None:
+        """The loss above the best of the same run, at most; and least for the learner of the headline."""
+        summary = a_sweep()
+        runs: dict[tuple[Any, ...], dict[str, float]] = {}
+        for row in pq.read_table("sweep/results.parquet").to_pylist():
+            runs.setdefault((row["model"], row["costs"], row["seed"]), {})[row["learner"]] = row["loss"]
+        above = {
+            name: max(paid[name] - min(paid.values()) for paid in runs.values())
+            for name in summary["games"][0]["learners"]
+        }
+        assert {name: most_above_best(summary["games"], name) for name in above} == pytest.approx(above)
+        least = min(above, key=lambda name: above[name])
+        told = story(summary)
+        assert told["headline"].endswith(f"the regret of {least} grows") and told["best"]["subject"] == least
+        assert f"In no run does {least} pay more than {above[least]:.3g} above the best of that run" in told["lede"]
+
     def test_who_sees_the_costs_is_marked_and_wins_nothing(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         """Against a target be the leader has the least regret, which is no merit."""
         monkeypatch.setattr("lsmdp.sweeps.Processes.each", Here.each)
@@ -307,5 +325,5 @@ class TestPage:
         assert "CONSOLE" not in seen.messages
         assert seen.document.count('<svg viewBox="0 0 280 190"') == 4
         assert seen.document.count("<tr>") == 2 + 4 + 12 + 6  # heads, games, fits, provenance
-        assert '<h1 id="headline">Too few rounds to tell how the regret of ftl grows</h1>' in seen.document
+        assert '<h1 id="headline">Too few rounds to tell how the regret of ' in seen.document
         assert "NaN" not in seen.document.split('id="data"')[0]

@@ -23,7 +23,6 @@ from lsmdp.report.pages.words import (
 )
 from lsmdp.sweeps.growth import POWER_OF_ANY_ADVERSARY, TOO_FEW_ROUNDS
 
-SUBJECT = "ftl"  # The headline is about this learner where it plays.
 NO_GROWTH = {"bounded", "beats the leader", "no growth"}  # Verdicts of these kinds say that regret does not grow.
 
 
@@ -37,15 +36,16 @@ def story(summary: Mapping[str, Any]) -> dict[str, Any]:
     games: list[dict[str, Any]] = summary["games"]
     learners = list(games[0]["learners"])
     sees = {name: bool(one.get("clairvoyant")) for name, one in games[0]["learners"].items()}
+    clairvoyant = [name for name in learners if sees[name]]
     contest = [name for name in learners if not sees[name]] or learners
-    subject = SUBJECT if SUBJECT in learners else contest[0]
+    subject = min(contest, key=lambda name: most_above_best(games, name))
     low, high = summary["levels"]["low"], summary["levels"]["high"]
     return {
         "kicker": kicker(summary),
         "headline": headline(games, subject),
-        "lede": f"{lede(games, subject)} {yardsticks([name for name in learners if sees[name]])}".strip(),
+        "lede": " ".join(filter(None, [lede(games, subject), never_far_off(games, contest), yardsticks(clairvoyant)])),
         "learners": learners,
-        "titles": {name: titled(name, clairvoyant) for name, clairvoyant in sees.items()},
+        "titles": {name: titled(name, one) for name, one in sees.items()},
         "cards": [_card(games, name, ranked=len(contest) > 1 and name in contest) for name in learners],
         "resolution": LEADER_GAP,
         "panels": {
@@ -77,6 +77,11 @@ def story(summary: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def most_above_best(games: Sequence[Mapping[str, Any]], name: str) -> float:
+    """How much more a learner paid than the best of the same run, at most, in all runs."""
+    return max(float(game["learners"][name]["above_best"]["most"]) for game in games)
+
+
 def kicker(summary: Mapping[str, Any]) -> str:
     """What the page is about, in one line."""
     games = summary["games"]
@@ -100,6 +105,15 @@ def headline(games: Sequence[Mapping[str, Any]], subject: str) -> str:
             f"{slow} of the {counted(len(told), 'game')} that {'is' if len(told) == 1 else 'are'} long enough to tell"
         )
     return f"{slow} of {counted(len(fits), 'game')}"
+
+
+def never_far_off(games: Sequence[Mapping[str, Any]], contest: Sequence[str]) -> str:
+    """How far each learner is from the best at worst: the one whom the page is about first."""
+    if len(contest) == 1:
+        return ""
+    (subject, most), *others = sorted(((one, most_above_best(games, one)) for one in contest), key=lambda pair: pair[1])
+    rest = ", ".join(f"{name} {_short(above)}" for name, above in others)
+    return f"In no run does {subject} pay more than {_short(most)} above the best of that run; the others: {rest}."
 
 
 def lede(games: Sequence[Mapping[str, Any]], subject: str) -> str:
@@ -195,6 +209,7 @@ def _card(games: Sequence[Mapping[str, Any]], name: str, *, ranked: bool) -> dic
         "name": name,
         "least": sum(name in _least(game) for game in games) if ranked else None,
         "facts": [
+            ["most above the best of a run", most_above_best(games, name)],
             ["largest median regret", max(_ends(games, name), default=None)],
             ["slower than √T", sum(map(_slow, fits)) if told else None],
             ["beats the leader", kinds["beats the leader"] if told else None],

@@ -3,8 +3,9 @@
 runs, failed            how many runs there are, and those that could not be played, each with the reason
 levels                  the quantiles that bands are made of: low, median, high
 games                   one for each model, cost family and horizon, with its learners:
-  learners: {name: {clairvoyant, t, seconds, growth}} and regret, idealised_regret, dynamic_regret, loss as
+  learners: {name: {clairvoyant, t, seconds, growth, above_best}} and regret, idealised_regret, dynamic_regret, loss as
                         {low, median, high}
+    above_best          median and most, over the seeds, of how far its loss is above the least of the same run
   best                  who has the least median regret at the end, of those who are not clairvoyant
   tied                  best, and all whose median is the same within the certificates of the leaders
   less_than_best        in how many seeds each learner has less
@@ -57,6 +58,11 @@ def _game(model: str, costs: str, rounds: int, runs: Sequence[tuple[Job, Sequenc
     known = {name: float(np.median(values)) for name, values in ends.items() if not np.isnan(values).any()}
     contest = [name for name in known if not sees[name]] or list(known)
     best = min(contest, key=lambda name: known[name]) if contest else None
+    paid = {name: _column([rows[-1:] for rows in of_seeds], "loss")[:, 0] for name, of_seeds in by_learner.items()}
+    least = np.min([paid[name] for name in paid if not sees[name]] or list(paid.values()), axis=0)
+    for name, losses in paid.items():
+        above = losses - least
+        learners[name]["above_best"] = {"median": float(np.median(above)), "most": float(above.max())}
     return {
         "model": model,
         "costs": costs,
