@@ -61,7 +61,7 @@ def test_zoo(model: str, cost: str) -> None:
     require_all(MODELS[model](1.0), cost, ALWAYS)
 
 
-@pytest.mark.parametrize("temperature", [0.5, 2.0])  # 1 is that of test_zoo
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("cost", ["iid", "binary", "doubling"])
 def test_temperatures(temperature: float, cost: str) -> None:
     require_all(MODELS["clusters"](temperature), cost, ALWAYS)
