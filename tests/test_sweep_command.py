@@ -273,7 +273,8 @@ class TestPage:
         assert {name: most_above_best(summary["games"], name) for name in above} == pytest.approx(above)
         least = min(above, key=lambda name: above[name])
         told = story(summary)
-        assert told["headline"].endswith(f"the regret of {least} grows") and told["best"]["subject"] == least
+        assert told["headline"].endswith(f"the regret of {least} grows")
+        assert told["best"]["subject"] == least
         assert f"In no run does {least} pay more than {above[least]:.3g} above the best of that run" in told["lede"]
 
     def test_who_sees_the_costs_is_marked_and_wins_nothing(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

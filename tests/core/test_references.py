@@ -30,8 +30,7 @@ TESTED_BY = {
     },
     "crowds": {
         "play _weigh _blend _move _learn": "test_crowds.test_rounds_are_those_of_the_formulas",
-        "_multiply _weave _four": "test_crowds.test_both_manners_agree",
-        "_sum": "test_crowds.test_rounds_are_those_of_the_formulas",
+        "_multiply _weave": "test_crowds.test_both_manners_agree",
     },
     "exits": {
         "_soft_minima": "test_exits.test_soft_minima",

@@ -152,16 +152,10 @@ def play(P: Any, span: Any, means: Any, others: Any, odds: Any, now: Any, room: 
 
 
 @inner()
-def _four(f: Any, first: int) -> Any:
-    """Four rows of f, the last of all in place of those that are missing."""
-    last = f.shape[0] - 1
-    return f[first], f[min(first + 1, last)], f[min(first + 2, last)], f[min(first + 3, last)]
-
-
-@inner()
 def _weave(f: Any, first: int, woven: Any) -> None:
-    """Four rows of f, the numbers of a state next to each other."""
-    a, b, c, d = _four(f, first)
+    """Four rows of f, the numbers of a state next to each other; the last row in place of those that are missing."""
+    last = f.shape[0] - 1
+    a, b, c, d = f[first], f[min(first + 1, last)], f[min(first + 2, last)], f[min(first + 3, last)]
     for x in range(a.size):
         woven[x, 0], woven[x, 1], woven[x, 2], woven[x, 3] = a[x], b[x], c[x], d[x]
 
@@ -169,9 +163,15 @@ def _weave(f: Any, first: int, woven: Any) -> None:
 @inner(fastmath={"contract"})
 def _multiply(P: Any, f: Any, woven: Any, out: Any) -> None:
     """out = P f, for each expert; P is its entries, row by row."""
+    last = f.shape[0] - 1
     for first in range(0, f.shape[0], 4):
         _weave(f, first, woven)
-        one, two, three, four = _four(out[: f.shape[0]], first)
+        one, two, three, four = (
+            out[first],
+            out[min(first + 1, last)],
+            out[min(first + 2, last)],
+            out[min(first + 3, last)],
+        )
         for x in range(one.size):
             a, b, c, d = 0.0, 0.0, 0.0, 0.0
             for p in range(P.indptr[x], P.indptr[x + 1]):
@@ -204,7 +204,7 @@ def _blend(P: Any, weights: Any, now: Any, room: Any, out: Any) -> None:
         return
     for first in range(0, E, 4):
         _weave(now.u, first, room.woven)
-        one, two, three, four = _four(room.rows, first)
+        one, two, three, four = room.rows[first], room.rows[first + 1], room.rows[first + 2], room.rows[first + 3]
         for x in range(n):
             a, b, c, d = one[x], two[x], three[x], four[x]
             for p in range(indptr[x], indptr[x + 1]):
@@ -233,15 +233,6 @@ def _weigh(P: Any, T: float, values: Any, now: Any, woven: Any) -> bool:
 
 
 @inner(fastmath={"contract", "reassoc"})
-def _sum(f: Any, h: Any) -> float:
-    """sum_x f(x) h(x)."""
-    total = 0.0
-    for x in range(f.size):
-        total += f[x] * h[x]
-    return total
-
-
-@inner()
 def _move(P: Any, T: float, c: Any, now: Any, room: Any, paid: Any) -> None:
     """The laws after a round with the cost c, and what each expert pays in it."""
     if P.full.size > 0:
@@ -249,11 +240,16 @@ def _move(P: Any, T: float, c: Any, now: Any, room: Any, paid: Any) -> None:
     else:
         _multiply(P.back, now.share, room.woven, room.rows)
     for i in range(paid.size):
-        law, u, pushed = now.laws[i], now.u[i], room.rows[i]
-        cost, kept, scale = _sum(law, c), _sum(law, now.logs[i]), 1.0 / _sum(pushed, u)
+        law, u, pushed, logs, values = now.laws[i], now.u[i], room.rows[i], now.logs[i], now.values[i]
+        cost, kept, total, ahead = 0.0, 0.0, 0.0, 0.0
         for x in range(law.size):
-            law[x] = pushed[x] * u[x] * scale
-        paid[i] = cost + max(-_sum(law, now.values[i]) - T * kept, 0.0)
+            cost += law[x] * c[x]
+            kept += law[x] * logs[x]
+            total += pushed[x] * u[x]
+            ahead += pushed[x] * u[x] * values[x]
+        for x in range(law.size):
+            law[x] = pushed[x] * u[x] / total
+        paid[i] = cost + max(-ahead / total - T * kept, 0.0)
 
 
 @inner()
