@@ -247,9 +247,10 @@ def _move(P: Any, T: float, c: Any, now: Any, room: Any, paid: Any) -> None:
             kept += law[x] * logs[x]
             total += pushed[x] * u[x]
             ahead += pushed[x] * u[x] * values[x]
+        scale = 1.0 / total
         for x in range(law.size):
-            law[x] = pushed[x] * u[x] / total
-        paid[i] = cost + max(-ahead / total - T * kept, 0.0)
+            law[x] = pushed[x] * u[x] * scale
+        paid[i] = cost + max(-ahead * scale - T * kept, 0.0)
 
 
 @inner()
