@@ -73,8 +73,9 @@ bench: $(VENV)/.developing ## time lsmdp against its peers (15 minutes) and writ
 bench-full: $(VENV)/.developing ## the same with the cases that take long
 	@$(RUN) -m benchmarks --full
 
-rates: $(VENV)/.installed ## how fast regret grows: 240 games in a few minutes, the page is runs/rates/report.html
+rates: $(VENV)/.installed ## who is best where: 240 games in some ten minutes, the page is runs/rates/report.html
 	@$(VENV)/bin/lsmdp sweep experiments/rates.toml --out runs/rates
+	@$(RUN) experiments/never_far_off.py runs/rates
 
 clean: ## remove .venv, .venv-lowest and everything else that can be made again
 	@rm -rf $(VENV) $(LOWEST) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
