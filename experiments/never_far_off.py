@@ -2,9 +2,9 @@
 
     python experiments/never_far_off.py runs/rates [FIGURE.png]
 
-For each run of the sweep (a model, a cost family, a seed) the best learner is the one that paid least; how far another
-is above it is what it would have saved by knowing which learner to take. A cell of the figure is the median of that over
-the seeds; the last line is the most in any single run. The figure needs matplotlib.
+For each run of the sweep (a model, a cost family, a seed) the best learner is the one that paid least. What others paid
+above it is the price of not having known which learner to take. A cell of the figure is the median of that over the
+seeds; the last line is the most in any single run. The figure needs matplotlib.
 """
 
 from __future__ import annotations
