@@ -36,7 +36,7 @@ from lsmdp.theory.regrets import excess_bound, printed_bound
 POINTS_OF_A_CURVE = 400  # A curve has about this many points, more than a page has pixels to tell them apart.
 CERTIFY = ("all", "sample", "none")  # The theory is evaluated on all rounds, on a sample of them, or on none.
 # A round of the theory takes some 2.5 microseconds for each state and for everybody who plays: so many operations of
-# about a nanosecond. This and the next two were measured on maps from 12 to 13,000 states, within a factor of two.
+# about a nanosecond. This and the next two were measured on a museum of 1,486 cells and on a network of 12,990 roads.
 WORK_OF_A_STATE = 2_500.0
 STATES_OF_ONE_ROUND = 250  # It takes as long as this many states besides.
 # It also solves for two leaders from far away, each with some six factors, and a multiply-add takes two nanoseconds.
