@@ -23,7 +23,7 @@ from lsmdp.errors import (
     ModelError,
     SpecError,
 )
-from lsmdp.report.frames import Film
+from lsmdp.report.frames import places_of
 
 Run = Callable[..., Result]
 
@@ -178,7 +178,7 @@ class TestTntp:
         (tmp_path / "Town_net.tntp").write_text(tntp())
         (tmp_path / "Town_node.tntp").write_text("1 0.5 0 ;\n2 0.5 9.5 ;\n3 7.5 0 ;\n4 7.5 9.5 ;\n")
         lmdp = lsmdp.read_model(tmp_path / "Town_net.tntp")
-        places = Film(lsmdp.play(lmdp, lsmdp.Passive(), np.zeros((2, 4)))).places
+        places = places_of(lmdp)
         assert places is not None
         down, across = places.T
         assert down[1] < down[0]  # node 2 is north of node 1

@@ -309,7 +309,7 @@ def test_play_show_and_report(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (("--learner", "ftl", "--feedback", "visited"), '"ftl" needs to see the costs of all states'),
-        (("--feedback", "visited"), '"pool" needs to see the costs of all states'),
+        (("--feedback", "visited"), '"pool:auto" needs to see the costs of all states'),
         (("--learner", "visited"), 'Play it with feedback="visited" (--feedback visited)'),
         (("--learner", "visited", "--feedback", "bandit"), "feedback is 'bandit': input should be 'full' or 'visited'"),
         (("--learner", "visited:much", "--feedback", "visited"), 'not a number of the kind that "visited" takes'),

@@ -336,8 +336,8 @@ def test_run_folders_hold_the_same_bits_in_blocks_and_round_by_round(
         monkeypatch.setattr(families, "block_rows", lambda _: 100 // families.BLOCKS_DRAWN)
         monkeypatch.setattr(session, "ROUNDS_ONE_BY_ONE", single)
         runs.start(spec, tmp_path / name, watch=watch)
-    assert (min(sizes["blocks"]), sizes["one by one"]) == (100, {1})
-    assert sizes["mixed"] == {1, 100}
+    assert min(max(sizes["blocks"]), max(sizes["mixed"])) > 1  # a block ends before each round that is filmed
+    assert sizes["one by one"] == {1}
     whole = runs.Folder(tmp_path / "blocks")
     for name in ("mixed", "one by one"):
         other = runs.Folder(tmp_path / name)

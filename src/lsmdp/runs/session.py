@@ -45,7 +45,7 @@ from lsmdp.runs.turn import Turn
 SECONDS_BETWEEN_CHECKPOINTS = 2.0  # So many seconds are between two checkpoints, which is what a crash may cost.
 # There are also this many times the seconds of the last checkpoint in between, so that it takes a tenth at most.
 COST_OF_A_CHECKPOINT = 10.0
-ROUNDS_ONE_BY_ONE = 1000  # So many rounds are played one by one, so that there is something to see at once.
+ROUNDS_ONE_BY_ONE = 10  # So many rounds are played one by one, so that there is something to see at once.
 
 Watch = Callable[[Game, int | None], None]  # shown the game and the number of rounds, where that is known
 
@@ -245,9 +245,9 @@ def _blocks(game: Game, costs: Costs, starts: frozenset[int]) -> Iterator[Floats
     """The rounds that are left: one by one, and several at a time once a game is under way; a block at each start."""
     t = game.t
     for block in costs.blocks_from(t + 1):
-        size = len(block) if t >= ROUNDS_ONE_BY_ONE else 1
-        cuts = {*range(0, len(block), size), *(start - t - 1 for start in starts if t < start <= t + len(block))}
-        yield from (block[first:end] for first, end in pairwise((*sorted(cuts), len(block))))
+        alone = range(min(len(block), max(0, ROUNDS_ONE_BY_ONE - t) + 1))
+        cuts = {*alone, *(start - t - 1 for start in starts if t < start <= t + len(block)), len(block)}
+        yield from (block[first:end] for first, end in pairwise(sorted(cuts)))
         t += len(block)
 
 
