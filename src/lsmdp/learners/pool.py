@@ -30,7 +30,7 @@ track the zero cost (that is P), the mean of all costs, and discounted means in 
 ``auto=True`` one that looks for the period itself (seek.py). ``Pool([learner, ...])`` is a pool of your own: any
 learner whose policies come from value functions and who does not see costs beforehand.
 
-**Work.** A round takes four passes over P, each for all experts at once: two for the sums of the trackers' updates, one
+**Work.** A round takes four passes over P for every four experts: two for the sums of the trackers' updates, one
 for the laws, one for the mixture. Memory: the states of the experts, a law for each, and what their policies are made
 of. A block of rounds is one compiled call (_core/crowds.py), and a round where a v spans too much for one scale takes a
 call for each expert.
