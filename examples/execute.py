@@ -25,8 +25,10 @@ DOTS = 64  # per inch, of the pictures: small files that are sharp enough
 def execute(path: Path) -> dict[str, Any]:
     """The notebook in a file with fresh outputs."""
     import matplotlib
+    from matplotlib import pyplot
 
     matplotlib.use("agg")
+    pyplot.close("all")  # what others have drawn is no part of it
     book: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     names: dict[str, Any] = {"__name__": "__main__"}
     count = 0
