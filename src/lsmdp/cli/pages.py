@@ -83,6 +83,7 @@ DEMO = {
     "start": "769",  # in the middle of the hall
     "seed": 0,
     "temperature": 0.3,
+    "dynamic": True,  # when and where it would have been worth most to know the costs beforehand
 }
 DEMO_STORY = """\
 A patrol walks at random through a museum. A danger roams the galleries, and
