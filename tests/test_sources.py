@@ -471,7 +471,7 @@ class TestCosts:
         [
             (
                 "hil",
-                r'"hil" is neither a file nor a known name\. Did you mean "hill"\? Names: hill, uniform, zero, ran',
+                r'"hil" is neither a file nor a known name\. Did you mean "hill"\? Names: hill, uniform\[:COST\], ze',
             ),
             ("random", r'"random" cannot be read as random:SEED'),
             ("random:-1", r"the seed is -1"),
@@ -630,3 +630,15 @@ def test_edges_below_blank_lines_or_in_two_columns(tmp_path: Path) -> None:
     path.write_text("from,to,To\na,b,c\nb,a,c\n")
     with pytest.raises(SpecError, match='there are 2 columns "to"'):
         read_model(path)
+
+
+def test_a_number_is_the_cost_of_every_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lmdp = makers.ring(5)
+    for spec, cost in (("1", 1.0), ("uniform:0.25", 0.25), ("uniform", 0.5), ("-2e-3", -2e-3)):
+        np.testing.assert_array_equal(read_cost(spec, lmdp), np.full(5, cost))
+    with pytest.raises(CostError, match="nan"):
+        read_cost("nan", lmdp)
+    monkeypatch.chdir(tmp_path)
+    Path("1").write_text("0\n")  # a file of that name is a file, if one that cannot be read
+    with pytest.raises(SpecError, match='"1"'):
+        read_cost("1", lmdp)

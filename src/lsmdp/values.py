@@ -361,7 +361,7 @@ def bounds_from(lmdp: LMDP, lower: Floats, upper: Floats, start: Any) -> tuple[f
     low, high = p[there] * lower[there], p[there] * upper[there]
     if not np.isfinite(high).all():
         return float(np.add.reduce(low)), math.inf
-    off = EPS * (4.0 + np.count_nonzero(there)) * float(np.maximum(np.abs(low), np.abs(high)).sum())
+    off = float(EPS * (4.0 + np.count_nonzero(there)) * np.maximum(np.abs(low), np.abs(high)).sum())
     return float(np.add.reduce(low)) - off, float(np.add.reduce(high)) + off
 
 

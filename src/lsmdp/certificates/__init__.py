@@ -293,7 +293,8 @@ def day_back(lmdp: LMDP, slots: CostTable, v: Floats) -> Day:
     size = float(np.abs(difference).max()) + 2.0 * float(np.abs(change).max()) + sum(map(abs, least))
     rounding = math.fsum(errors) + EPS * size
     low, high = (float(change.min()) - rounding) / D, (float(change.max()) + rounding) / D
-    return Day(values, change, outward(low, high), rounding / D)
+    bounds = outward(low, high)
+    return Day(values, change, (float(bounds[0]), float(bounds[1])), rounding / D)
 
 
 def outward(low: Any, high: Any) -> Any:

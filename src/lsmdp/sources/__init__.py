@@ -14,7 +14,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lsmdp.sources.names import COSTS, MODELS, find
+from lsmdp.sources.names import COSTS, MODELS, find, is_number
 
 if TYPE_CHECKING:
     from lsmdp.arrays import CSR, Floats
@@ -130,6 +130,8 @@ def read_cost(spec: str | PathLike[str], lmdp: LMDP, *, missing: float | None = 
     from lsmdp.sources import costs
 
     spec = fspath(spec)
+    if is_number(spec) and not Path(spec).exists():
+        spec = f"uniform:{spec}"
     name = find(spec, COSTS)
     if name is None:
         return costs.cost_file(spec, lmdp, missing)

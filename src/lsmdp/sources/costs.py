@@ -4,7 +4,8 @@ The names, over positions u in the unit square (or u = x / (n - 1) where the sta
 
     hill         c(x) = exp(-|u(x) - top|^2 / (2 * 0.2^2)), divided by its maximum; the top is off the centre,
                  so that turning or mirroring the picture shows
-    uniform      c(x) = 1/2: then Q = P and lambda = 1/2 (a closed form to check against)
+    uniform      c(x) = 1/2: then Q = P and lambda = 1/2 (a closed form to check against); uniform:1, or 1 alone, is
+                 c(x) = 1: until a goal, the number of steps
     zero         c(x) = 0, where only moves cost
     random:SEED  c(x) independent and uniform in [0, 1]
 
@@ -86,9 +87,9 @@ def hill(lmdp: LMDP) -> Floats:
     return as_cost(height / height.max(), lmdp.n)
 
 
-def uniform(lmdp: LMDP) -> Floats:
-    """The same cost 1/2 everywhere."""
-    return as_cost(np.full(lmdp.n, 0.5), lmdp.n)
+def uniform(lmdp: LMDP, cost: float = 0.5) -> Floats:
+    """The same cost everywhere."""
+    return as_cost(np.full(lmdp.n, cost), lmdp.n)
 
 
 def zero(lmdp: LMDP) -> Floats:

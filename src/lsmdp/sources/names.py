@@ -74,10 +74,26 @@ MODELS: Mapping[str, Name] = {
 # These are the costs by the names that users give.
 COSTS: Mapping[str, Name] = {
     "hill": Name("hill", "hill", "hill", meaning="a smooth bump between 0 and 1"),
-    "uniform": Name("uniform", "uniform", "uniform", meaning="1/2 everywhere"),
+    "uniform": Name(
+        "uniform[:COST]",
+        "uniform:1",
+        "uniform",
+        (float,),
+        0,
+        "COST everywhere, or 1/2; a number alone is COST",
+    ),
     "zero": Name("zero", "zero", "zero", meaning="nothing anywhere, as where only moves cost (--edge-costs)"),
     "random": Name("random:SEED", "random:0", "random", (whole,), 1, "independent and uniform in [0, 1]"),
 }
+
+
+def is_number(text: str) -> bool:
+    """Whether a word is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def find(spec: str, registry: Mapping[str, Name]) -> Name | None:
