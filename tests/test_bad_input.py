@@ -114,7 +114,7 @@ BAD_COSTS: dict[str, tuple[Callable[[Path], str], str, list[str]]] = {
     "word": (text("1\n2\nthree\n4\n", "c.csv"), "SpecError", ["c.csv", "line 3, column 1", '"three"']),
     "missing": (named("c.npy"), "SpecError", ['"c.npy" does not exist']),
     "pickled": (pickled, "SpecError", ["P.npy", "pickled objects", "never loaded"]),
-    "unknown name": (named("hil"), "SpecError", ['Did you mean "hill"?', "Names: hill, uniform[:COST], zero, random:SEED"]),
+    "unknown name": (named("hil"), "SpecError", ['Did you mean "hill"?', "Names: hill, uniform[:COST], zero, ran"]),
     "bad arguments": (named("random:x"), "SpecError", ['"random:x" cannot be read as random:SEED']),
     "bad seed": (named("random:-1"), "CostError", ["the seed is -1"]),
 }
