@@ -81,6 +81,10 @@ class Processes:
                         yield job, GAVE_UP
 
 
+SECONDS_BETWEEN_LOOKS = 5.0  # Whoever waits for results looks this often whether there is still somebody to send them.
+LOOKS_WITHOUT_AN_ANSWER = 4  # So often in a row, and a scheduler that is gone is not only slow to come back.
+
+
 @dataclass(frozen=True)
 class Cluster:
     """A Dask cluster that is up; ``address`` is that of its scheduler."""
@@ -95,7 +99,9 @@ class Cluster:
                 executor = client.get_executor(pure=False)
                 left = deque(jobs)
                 try:  # all at once: the cluster may grow while it works
-                    lost = yield from _submitted(executor, len(left), work, left, (killed_worker,))
+                    lost = yield from _submitted(
+                        executor, len(left), work, left, (killed_worker,), lambda: client.status == "running"
+                    )
                 finally:
                     executor.shutdown(wait=False)
                 if lost or left:
@@ -144,10 +150,15 @@ def _submitted(
     work: Callable[[J], R | str],
     left: deque[J],
     died: tuple[type[BaseException], ...] = (),
+    reached: Callable[[], bool] = lambda: True,
 ) -> Generator[tuple[J, R | str], None, list[J]]:
-    """Take jobs from ``left``, so many ahead, and yield their results; returns those that were lost when it broke."""
+    """Take jobs from ``left``, so many ahead, and yield their results; returns those that were lost when it broke.
+
+    Where ``reached`` says several times in a row that nobody is there any more, all that is under way is lost.
+    """
     under_way: dict[Future[R | str], J] = {}
     lost: list[J] = []
+    silent = 0
     while under_way or (left and not lost):
         try:
             while left and not lost and len(under_way) < ahead:
@@ -156,7 +167,10 @@ def _submitted(
                 under_way[future] = left.popleft()
         except BrokenExecutor:
             lost.append(left.popleft())
-        done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+        done, _ = wait(under_way, SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED)
+        silent = 0 if done or reached() else silent + 1
+        if silent == LOOKS_WITHOUT_AN_ANSWER:
+            return [*lost, *under_way.values()]
         for future in done:
             job = under_way.pop(future)
             try:
