@@ -81,8 +81,10 @@ class Processes:
                         yield job, GAVE_UP
 
 
-SECONDS_BETWEEN_LOOKS = 5.0  # Whoever waits for results looks this often whether there is still somebody to send them.
-LOOKS_WITHOUT_AN_ANSWER = 4  # So often in a row, and a scheduler that is gone is not only slow to come back.
+# Whoever waits for results of a cluster looks every so many seconds whether there is still somebody to send them.
+SECONDS_BETWEEN_LOOKS_AT_A_CLUSTER = 5.0
+# After this many looks in a row without an answer a scheduler is taken to be gone, and not only to be slow.
+LOOKS_WITHOUT_AN_ANSWER = 4
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def _submitted(
                 under_way[future] = left.popleft()
         except BrokenExecutor:
             lost.append(left.popleft())
-        done, _ = wait(under_way, SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED)
+        done, _ = wait(under_way, SECONDS_BETWEEN_LOOKS_AT_A_CLUSTER, FIRST_COMPLETED)
         silent = 0 if done or reached() else silent + 1
         if silent == LOOKS_WITHOUT_AN_ANSWER:
             return [*lost, *under_way.values()]
