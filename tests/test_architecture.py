@@ -55,6 +55,7 @@ ORDER = (
     "report",
     "sweeps",
     "cli",
+    "__main__",
 )
 LONGEST_FILE = 500
 UNPICKLERS = {"pickle", "cloudpickle", "dill", "shelve", "joblib"}

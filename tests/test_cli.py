@@ -88,6 +88,11 @@ class TestHelp:
     def test_version(self, run: Run) -> None:
         assert run("--version").stdout == f"lsmdp {lsmdp.__version__}\n"
 
+    def test_as_a_module(self) -> None:
+        """``python -m lsmdp`` is for an environment whose scripts are not on the path."""
+        done = subprocess.run([sys.executable, "-m", "lsmdp", "--version"], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, f"lsmdp {lsmdp.__version__}\n")
+
     def test_help_is_quick(self) -> None:
         """Half a second is what a person takes for immediate: of the processor, since machines are shared."""
         times = []

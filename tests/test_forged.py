@@ -83,10 +83,12 @@ def forgeries(array: Array) -> Iterator[tuple[str, Array]]:
     if array.dtype.kind == "f":
         entries += (np.nan, np.inf, -np.inf, 1e-320, 1e300, 1.7e308)
     for entry in entries if array.dtype.kind in "if" else ():
-        yield f"all {entry}", np.full_like(array, entry)
+        with np.errstate(over="ignore"):
+            value = array.dtype.type(entry)  # in single precision, 1e300 is infinite
+        yield f"all {entry}", np.full_like(array, value)
         if array.size > 1:
             changed = array.copy()
-            changed.flat[array.size // 2] = entry
+            changed.flat[array.size // 2] = value
             yield f"one {entry}", changed
 
 

@@ -24,6 +24,7 @@ from lsmdp import (
 )
 from lsmdp._core import (
     explog,
+    full,
     sparse,
 )
 from lsmdp.arrays import EPS
@@ -272,6 +273,22 @@ def test_slow_chains_take_few_steps_a_round(model: str, monkeypatch: pytest.Monk
     found = learner.observe_block(lmdp, learner.init(lmdp), uniform(600, lmdp.n))
     assert len(solved) <= 0.1 * 600
     assert found.steps[300:].mean() < 4
+
+
+def test_the_precision_of_the_inverse_is_that_which_the_chain_needs() -> None:
+    """Single on a chain that mixes at once, double on one that hardly does."""
+    for lmdp, kind in ((dense(20), np.float32), (clusters(2, 15, 1e-6, degree=4), np.float64)):
+        assert FollowTheLeader().init(lmdp).lead.inverse.dtype == kind
+
+
+@pytest.mark.parametrize("unit", [1e-42, 1e42])
+def test_units_beyond_single_precision_change_nothing(unit: float) -> None:
+    """Steps are taken in units of T, so that the inverse in single precision serves for any of them."""
+    lmdp, costs, gaps = dense(20), unit * uniform(30, 20), np.full(30, 1e-6 * unit)
+    start = FollowTheLeader().init(lmdp).lead
+    found = full.lead_block(lmdp.square, unit, costs, gaps, start.v, start.inverse, 0)
+    assert found.done == 30
+    assert (found.hi - found.lo <= gaps).all()
 
 
 def test_costs_beyond_what_floats_resolve_are_refused() -> None:

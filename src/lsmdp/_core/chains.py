@@ -48,7 +48,7 @@ def balance(indptr: Any, indices: Any, there: Any, back: Any, tolerance: float, 
     return True
 
 
-@entry()
+@entry(allocates=True)
 def left_null(starts: Any, columns: Any, lower: Any) -> Any:
     """mu_k = sum_i mu_i lower[i, k] from the last state to the first, scaled."""
     n = starts.size - 1
@@ -72,7 +72,7 @@ def left_null(starts: Any, columns: Any, lower: Any) -> Any:
     return m, e
 
 
-@entry()
+@entry(allocates=True)
 def visits(P: Any, leave: Any) -> Any:
     """(I - P)^{-1} of a small P whose rows miss ``leave`` of 1, growing by one state k at a time, all sums positive."""
     n = leave.size

@@ -104,7 +104,7 @@ class _Work(NamedTuple):
     changes: Any
 
 
-@entry(fastmath={"contract", "reassoc"})
+@entry(allocates=True, fastmath={"contract", "reassoc"})
 def rounds(
     P: Any, anchor: Any, aims: Any, units: Any, age: Any, limits: Any, seen: Any, found: Any
 ) -> tuple[int, int, float, float]:

@@ -56,7 +56,7 @@ class Kept(NamedTuple):
     passes: Any
 
 
-@entry()
+@entry(allocates=True)
 def keep_plan(P: Any, manner: Any, t: int, costs: Any, day: Any, kept: Any) -> None:
     """Take in the costs of the rounds after the t-th, one for each row; each time, renew what is stale in the day."""
     D, n = day.values.shape
@@ -126,7 +126,7 @@ def _guess(day: Any, k: int, mean: Any) -> None:
         _forecast(day, j, mean, 1.0)
 
 
-@inner()
+@inner(allocates=True)
 def _renew(P: Any, temperature: float, day: Any, j: int, work: Any, ends: Any) -> None:
     """v_j = B_j v_{j+1}, less its minimum."""
     D = day.low.size

@@ -124,7 +124,7 @@ class Room(NamedTuple):
         return cls(np.zeros((-(-experts // 4) * 4, n)), np.empty((n, 4)), np.empty(max(entries, P.full.size)))
 
 
-@entry()
+@entry(allocates=True)
 def play(P: Any, span: Any, means: Any, others: Any, odds: Any, now: Any, room: Any, out: Any) -> tuple[int, bool]:
     """Play on from row ``first``: the row where it ends, and whether that row was played.
 
@@ -183,7 +183,7 @@ def _multiply(P: Any, f: Any, woven: Any, out: Any) -> None:
             four[x], three[x], two[x], one[x] = d, c, b, a
 
 
-@inner()
+@inner(allocates=True)
 def _blend(P: Any, weights: Any, now: Any, room: Any, out: Any) -> None:
     """s becomes p/s, and R(x,y) = sum_i w_i p_i(x)/s_i(x) u_i(y) at the entries of P."""
     (E, n), indptr, indices = now.u.shape, P.rows.indptr, P.rows.indices
@@ -212,7 +212,7 @@ def _blend(P: Any, weights: Any, now: Any, room: Any, out: Any) -> None:
                 out[p] = before + ((a * there[0] + b * there[1]) + (c * there[2] + d * there[3]))
 
 
-@inner()
+@inner(allocates=True)
 def _weigh(P: Any, T: float, values: Any, now: Any, woven: Any) -> bool:
     """u = e^{(low - v)/T}, s = P u (in the place of p/s) and log s; False where one scale does not serve some v."""
     (E, n), rate = now.u.shape, 1.0 / T
@@ -232,7 +232,7 @@ def _weigh(P: Any, T: float, values: Any, now: Any, woven: Any) -> bool:
     return True
 
 
-@inner(fastmath={"contract", "reassoc"})
+@inner(allocates=True, fastmath={"contract", "reassoc"})
 def _move(P: Any, T: float, c: Any, now: Any, room: Any, paid: Any) -> None:
     """The laws after a round with the cost c, and what each expert pays in it."""
     if P.full.size > 0:

@@ -357,7 +357,7 @@ def _spread(blocks: Any, shares: Any, out_starts: Any, columns: Any, lower: Any)
             out_starts[k + 1] = at
 
 
-@entry(fastmath={"contract"})
+@entry(allocates=True, fastmath={"contract"})
 def _forward(blocks: Any, shares: Any, b: Any) -> None:
     """b <- (I - L)^{-1} b in place, in the order of elimination: each removed state hands its load on."""
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
@@ -393,7 +393,7 @@ def _forward(blocks: Any, shares: Any, b: Any) -> None:
             b[rows[row + i]] += load[i]
 
 
-@entry(fastmath={"contract", "reassoc"})
+@entry(allocates=True, fastmath={"contract", "reassoc"})
 def _backward(blocks: Any, shares: Any, x: Any, largest: Any) -> None:
     """x <- (I - U)^{-1} x in place: each removed state takes the mean of those it led to.
 

@@ -20,11 +20,15 @@ multiplies the gap by about |Q_v - Q_u|. The certificate of the new v costs one 
 is the first residual of the next round, r = c' + f, at no cost. A round takes steps until its gap is at most its
 tolerance, and at least one. A step that does not halve the gap asks for an inverse at the present v; where that brings
 no progress at all, the round is left to the general solver. An inverse is also renewed when the steps after the first
-of a round, summed up since the last time, have cost as much as an inversion. That is at most twice the cost of the best
-schedule.
+of a round, summed up since the last time, are EXTRA_STEPS_OF_AN_INVERSE.
 
 Inversions are rare, so the compiled loop returns to Python for them, and LAPACK makes them. It is held to one thread:
 the bits would depend on the number of threads.
+
+**Precision of the inverse.** A^{-1} only says where to go next; what is found there is certified. So it is kept in
+single precision, half as many bytes to read in a step, where that hardly matters: with K = max_x sum_y |A^{-1}(x, y)|
+and r less a constant, d is off by at most 2^-24 n K of the gap and Bv - v by twice that, which is 1/64 for
+n K <= ROWS_FOR_SINGLE_PRECISION = 2^17. Chains that mix more slowly than that have theirs in double precision.
 
 **The certificate** of a v is [min r - e, max r + e], where e bounds the rounding of all entries of r at once. sparse.py
 bounds the rounding of each r(x) by the number of its moves, |log s(x)|, |v(x)| and |r(x)|; here the largest of each
@@ -34,9 +38,6 @@ the round is left to the general solver.
 
 **Compiled loops.** Arrays are padded to a multiple of 8 columns, so that loops over them have no remainder: P with
 zeros, v with v(0), laws with zeros.
-
-**Tried and left.** Steps with the inverse in single precision read half as many bytes. With products that are fused and
-aligned, a product with 50 states takes 0.32 microseconds in double precision, against 0.28 in single without that.
 """
 
 from __future__ import annotations
@@ -70,8 +71,12 @@ SMALLEST_SUM = 1e-44
 # An inverse is renewed at most this often in one round: each time the gap has become smaller, and a gap that needs more
 # of them is not about to close.
 INVERSIONS_IN_ONE_ROUND = 8
-# An inversion takes as long as about this many steps, measured for 12 to 256 states.
-STEPS_OF_AN_INVERSION = 128
+# An inverse is renewed after so many extra steps, which take about a third of an inversion. To wait for the whole of it
+# takes 5% longer on 50 states and a quarter longer on 200, because a new inverse serves for many rounds to come.
+EXTRA_STEPS_OF_AN_INVERSE = 32
+# An inverse is kept in single precision if n times its largest sum of a row is at most this: steps with it then leave
+# at most 1/64 of the gap by rounding.
+ROWS_FOR_SINGLE_PRECISION = 2.0**17
 # This stands in place of sums that nobody has taken yet.
 UNKNOWN = np.empty((0, 0))
 
@@ -112,6 +117,14 @@ class Setting(NamedTuple):
     temperature: float
     entries: float
     slack: float
+
+
+class Newton(NamedTuple):
+    """The transposed inverse that steps are taken with, and room for a residual and a step in its precision."""
+
+    inverse: Floats
+    residual: Floats
+    step: Floats
 
 
 class Aims(NamedTuple):
@@ -179,11 +192,11 @@ def width(n: int) -> int:
     return -(-n // PADDING) * PADDING
 
 
-def aligned(n: int) -> Floats:
+def aligned(n: int, kind: type[np.floating[Any]] = np.float64) -> Floats:
     """n rows of padded zeros that begin at a multiple of 64 bytes; elsewhere products take a quarter longer."""
     size = n * width(n)
-    numbers = np.zeros(size + PADDING)
-    first = -(numbers.ctypes.data // numbers.itemsize) % PADDING
+    numbers = np.zeros(size + 2 * PADDING, kind)
+    first = -numbers.ctypes.data % 64 // numbers.itemsize
     return numbers[first : first + size].reshape(n, -1)
 
 
@@ -213,21 +226,23 @@ def lead_block(
         np.empty((rounds + 1, padded)),
     )
     out.values[0] = v
-    seen, work = Weights.blank(1, padded), np.zeros((6, padded))
+    seen, work = Weights.blank(1, padded), np.zeros((5, padded))
     at, inversions = Progress(0, 0, 0.0, debt), 0
     flat = weigh_block(square, temperature, v[np.newaxis], UNKNOWN, seen) > 0
     if flat:
         work[0, :n], out.sums[0] = v - v.min(), seen.s[0]
         work[1, :n] = -work[0, :n] - temperature * seen.logs[0, :n]
     row = Weights(*(array[0] for array in seen))
+    steps = _newton(inverse)
     while flat and at.round < rounds:
-        before, at = at, _lead(square.columns, given(inverse), setting, aims, at, work, row, out)
+        before, at = at, _lead(square.columns, steps, setting, aims, at, work, row, out)
         again = before.taken > 0 and at.round == before.round
         inversions = inversions + 1 if again else 0
         if again and (inversions == INVERSIONS_IN_ONE_ROUND or not at.gap < before.gap):
             break
-        if at.taken > 0 or at.debt >= STEPS_OF_AN_INVERSION:
+        if at.taken > 0 or at.debt >= EXTRA_STEPS_OF_AN_INVERSE:
             inverse, at = inverse_at(square, temperature, work[0, :n]), at._replace(debt=0)
+            steps = _newton(inverse)
     return Leads(at.round, out.values, out.lo, out.hi, out.steps, inverse, at.debt, out.sums)
 
 
@@ -255,13 +270,19 @@ def track_block(
 
 
 def inverse_at(square: Square, temperature: float, v: Floats) -> Floats:
-    """The transpose of (I - Q_v + 1 1'/n)^{-1}, padded; zeros where floats have none, as where v spans too much."""
+    """The transpose of (I - Q_v + 1 1'/n)^{-1}, padded, in the precision that it needs.
+
+    It is zero where floats have none, as where v spans too much.
+    """
     n = v.size
-    out = aligned(n)
-    if is_flat(v, temperature):
-        w = np.exp((v.min() - v) / temperature)
-        weighted = square.rows[:, :n] * w
-        out[:, :n] = inverted(weighted / weighted.sum(axis=1, keepdims=True)).T
+    if not is_flat(v, temperature):
+        return read_only(aligned(n))
+    Q = square.rows[:, :n] * np.exp((v.min() - v) / temperature)
+    Q /= Q.sum(axis=1, keepdims=True)
+    found = inverted(Q)
+    rough = n * np.abs(found).sum(axis=1).max() <= ROWS_FOR_SINGLE_PRECISION
+    out = aligned(n, np.float32 if rough else np.float64)
+    out[:, :n] = found.T
     return read_only(out)
 
 
@@ -275,13 +296,15 @@ def weigh_block(square: Square, temperature: float, values: Floats, sums: Floats
 
 def inverted(Q: Floats) -> Floats:
     """(I - Q + 1 1'/n)^{-1}; zeros where floats have none."""
+    from scipy.linalg import lapack  # a tenth of a second, at the first inversion
+
     n = len(Q)
+    A = 1.0 / n - Q
+    A.flat[:: n + 1] += 1.0
     with _blas().limit(limits=1, user_api="blas"):
-        try:
-            found: Floats = np.asarray(np.linalg.inv(np.eye(n) - Q + 1.0 / n), np.float64)
-        except np.linalg.LinAlgError:
-            return np.zeros_like(Q)
-    return found if np.isfinite(found).all() else np.zeros_like(Q)
+        factors, pivots, singular = lapack.dgetrf(A.T, overwrite_a=True)
+        found: Floats = lapack.dgetri(factors, pivots, overwrite_lu=True)[0].T
+    return np.zeros_like(Q) if singular or not np.isfinite(found).all() else found
 
 
 def product(A: Floats, B: Floats) -> Floats:
@@ -300,6 +323,10 @@ def _blas() -> Any:
 def is_flat(v: Floats, temperature: float) -> bool:
     """Whether one scale serves all states: v spans no more than SPAN_OF_ONE_SCALE T."""
     return bool(v.max() - v.min() <= SPAN_OF_ONE_SCALE * temperature)
+
+
+def _newton(inverse: Floats) -> Newton:
+    return Newton(given(inverse), *np.zeros((2, inverse.shape[1]), inverse.dtype))
 
 
 def given(array: Floats) -> Floats:
@@ -389,32 +416,34 @@ def _certify(setting: Any, c: Any, v: Any, span: float, logs: Any, f: Any, r: An
 
 
 @entry()
-def _lead(columns: Any, inverse: Any, setting: Any, aims: Any, at: Any, work: Any, seen: Any, out: Any) -> Any:
+def _lead(columns: Any, newton: Any, setting: Any, aims: Any, at: Any, work: Any, seen: Any, out: Any) -> Any:
     """Lead on from ``at``, until all is done or a new inverse is needed; row 0 of the work space is v, row 1 is f."""
     costs, tols = aims
     values, los, his, steps, sums = out
     rounds, n = costs.shape
-    v, f, new, new_f, step, r = work[0], work[1], work[2], work[3], work[4], work[5]
+    inverse, residual, step = newton
+    v, f, new, new_f, r = work[0], work[1], work[2], work[3], work[4]
     s, logs = seen.s, seen.logs
     summed, taken, gap, debt = np.bool_(False), at.taken, at.gap, at.debt
+    temperature, scale = setting.temperature, 1 / setting.temperature  # in units of T, single precision can hold r
     for t in range(at.round, rounds):
         c = costs[t]
         while True:
             level = c[0] + f[0]
             for x in range(n):
-                step[x] = (c[x] + f[x]) - level
+                residual[x] = ((c[x] + f[x]) - level) * scale
             taken += 1
-            mix_columns(inverse, step, new)
+            mix_columns(inverse, residual, step)
             for x in range(n):
-                new[x] += v[x]
+                new[x] = v[x] + temperature * step[x]
             lo, hi = -np.inf, np.inf
-            span = _weigh(columns, setting.temperature, new, seen, summed)
+            span = _weigh(columns, temperature, new, seen, summed)
             if span < np.inf:
                 lo, hi = _certify(setting, c, new, span, logs, new_f, r)
             found = hi - lo
             if taken == 1 and not found <= tols[t]:
-                low, high = extremes(step)
-                gap = high - low
+                low, high = extremes(residual)  # behind its n entries there are zeros, as the first of them is
+                gap = (high - low) * temperature
             before = gap
             if found < gap or found <= tols[t]:
                 gap = found
@@ -422,7 +451,7 @@ def _lead(columns: Any, inverse: Any, setting: Any, aims: Any, at: Any, work: An
                     v[x], f[x] = new[x], new_f[x]
             if found <= tols[t]:
                 break
-            if not found <= before / 2:
+            if not found < before / 2:
                 return Progress(t, taken, gap, debt)
         debt += taken - 1
         for x in range(n):
@@ -430,7 +459,7 @@ def _lead(columns: Any, inverse: Any, setting: Any, aims: Any, at: Any, work: An
         for x in range(v.size):
             sums[t + 1, x] = s[x]
         los[t], his[t], steps[t], taken = lo, hi, taken, 0
-        if debt >= STEPS_OF_AN_INVERSION:
+        if debt >= EXTRA_STEPS_OF_AN_INVERSE:
             return Progress(t + 1, taken, gap, debt)
     return Progress(rounds, taken, gap, debt)
 

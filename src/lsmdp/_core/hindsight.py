@@ -21,7 +21,7 @@ _LARGEST_EXPONENT = 460.0
 _LOST_BY_A_TERM = 1e-323 / EPS  # What a term below 1e-308 has lost, in units of EPS: itself a float of full precision.
 
 
-@entry()
+@entry(allocates=True)
 def values_back(P: Any, temperature: float, costs: Any, values: Any, minima: Any, errors: Any) -> None:
     """values[t] = V^_t from values[t+1], minima[t] = a_t and errors[t] >= max|e_t|, for the last round first.
 
@@ -76,7 +76,7 @@ def push_along(P: Any, chances: Any, laws: Any) -> None:
             after[x] /= total
 
 
-@entry()
+@entry(allocates=True)
 def slopes_back(P: Any, control: Any, costs: Any, laws: Any, slopes: Any) -> None:
     """slopes(x,y) += sum_t p_t(x) J_{t+1}(y), with J_t = c_t + control + Q J_{t+1} less its minimum."""
     indptr, indices, data = P

@@ -36,7 +36,7 @@ def sum_of_costs(c_sum: Floats, costs: Floats) -> Floats:
     return running_sums(c_sum, costs)[-1].copy() if len(costs) else c_sum.copy()
 
 
-@entry()
+@entry(allocates=True)
 def discounted_means(mean: Any, costs: Any, beta: float) -> Any:
     """c~ <- beta c~ + (1 - beta) c for each row of costs."""
     rounds, n = costs.shape

@@ -90,7 +90,7 @@ def _write(X: Any, width: Any, at: Any, out: Any) -> None:
                 out[at - height + k] = 1.0
 
 
-@entry(fastmath={"contract"})
+@entry(allocates=True, fastmath={"contract"})
 def forward(blocks: Any, panels: Any, b: Any) -> None:
     """b <- (I - L)^{-1} b in place, in the order of elimination."""
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
@@ -117,7 +117,7 @@ def forward(blocks: Any, panels: Any, b: Any) -> None:
             b[rows[row + i]] += out[width + i]
 
 
-@entry(fastmath={"contract", "reassoc"})
+@entry(allocates=True, fastmath={"contract", "reassoc"})
 def backward(blocks: Any, panels: Any, x: Any, largest: Any) -> None:
     """x <- (I - U)^{-1} x in place; all of x is scaled down whenever an entry exceeds ``largest``."""
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases

@@ -222,7 +222,7 @@ def enclose(
     return value, error + temperature * entries * (1e-300 / small * 1e-23) + slack
 
 
-@entry(nogil=True)
+@entry(allocates=True, nogil=True)
 def _weights(v: Any, low: float, temperature: float, w: Any, first: int, last: int) -> None:
     """w = e^{(low - v)/T} for the states from ``first`` on."""
     d, size = np.empty(_BLOCK), _BLOCK
@@ -282,7 +282,7 @@ def steep_sums(P: Any, v: Any, temperature: float, start: int, m: Any, s: Any) -
         m[k], s[k] = least, total
 
 
-@entry(nogil=True)
+@entry(allocates=True, nogil=True)
 def _certify(P: Any, of: Any, c: Any, slack: float, r: Any, known: bool, first: int, last: int) -> tuple[float, float]:
     """Bounds on Bv - v if there is a cost, and whatever there is room for: Bv - v itself, s, and log s for m = low.
 

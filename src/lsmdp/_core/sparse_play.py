@@ -148,7 +148,7 @@ def _spread(P: Any, share: Any, after: Any, first: int, last: int) -> None:
                 after[indices[p]] += share[x] * data[p]
 
 
-@entry(nogil=True)
+@entry(allocates=True, nogil=True)
 def _compare(P: Any, pairs: Any, s: Any, other_s: Any, reach: float, kl: Any, first: int, last: int) -> float:
     """The divergence of each row, and the largest distance, from (w, d - d') side by side and |d - d'| <= reach."""
     indptr, indices, data = P

@@ -133,7 +133,7 @@ def rounds(
     return aims.gaps.size, swaps, wide, rate
 
 
-@inner()
+@inner(allocates=True)
 def _attempt(single: Any, c: Any, goal: float, limit: int, units: Any, known: Any, u: Any) -> tuple[float, int, float]:
     """u = v + d from 0: the gap that is expected of it (infinite: no room), the sweeps, and the last contraction."""
     n = u.size
@@ -211,7 +211,7 @@ def _move(r: Any, shift: Any, gain: Any, pull: Any, s: Any, x: Any, e: Any) -> t
     return total, squares
 
 
-@inner()
+@inner(allocates=True)
 def _sweep(single: Any, work: Any, shift: Any, look: bool, keep: bool) -> tuple[float, float, float]:
     """One sweep: the sums of e and of its squares, and its span, if one is to ``look``; all of e, if to ``keep`` it."""
     indptr, indices, data, _ = single
@@ -253,7 +253,7 @@ def _extent(e: Any) -> tuple[float, float]:
     return float(most - least), np.sqrt(squares / e.size)
 
 
-@inner()
+@inner(allocates=True)
 def _split(single: Any, work: Any, shift: Any, w: Any) -> float:
     """d += alpha_B on each set B of states that moved alike; the change of lambda' that goes with it. Uses up e."""
     indptr, indices, data, _ = single

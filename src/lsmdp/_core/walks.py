@@ -51,7 +51,7 @@ def _running_sums(first: Any, chances: Any, sums: Any) -> None:
             move -= 1
 
 
-@entry()
+@entry(allocates=True)
 def _walk(rows: Any, states: Any, uniforms: Any, paths: Any) -> None:
     first, to, sums = rows
     now = states.copy()

@@ -95,7 +95,7 @@ def jobs() -> Iterator[Job]:
     from lsmdp.solvers import Dense, Direct, Krylov, Power
     from lsmdp.solvers import solve as solved
     from lsmdp.sources.checkup import examine
-    from lsmdp.sources.makers import grid, random_graph, ring
+    from lsmdp.sources.makers import clusters, grid, random_graph, ring
 
     models = {
         "a grid": grid(18, 18),
@@ -105,6 +105,7 @@ def jobs() -> Iterator[Job]:
         "a small graph": random_graph(9, 9, seed=2),
         "a full graph": random_graph(24, 24, seed=3),
         "a ring": ring(12),
+        "two rings that hardly meet": clusters(2, 12, 1e-6, degree=2),
     }
     methods = (Power(), Direct(), Dense(), Krylov())
     learners: list[Any] = [

@@ -47,7 +47,8 @@ class Form:
     """What one array must be: of one of these shapes, of this type, every entry between low and high.
 
     ``low`` and ``high`` are numbers, or arrays that broadcast against it; infinite ones let infinity in. ``blank`` says
-    where nan, which stands for what was not computed, is let in. A ``law`` sums to 1.
+    where nan, which stands for what was not computed, is let in. A ``law`` sums to 1. ``single`` says whether
+    single precision will do as well.
     """
 
     shapes: tuple[Shape, ...] = ((),)
@@ -56,10 +57,11 @@ class Form:
     high: Any = LARGEST_NUMBER
     blank: Any = False
     law: bool = False
+    single: bool = False
 
     def fault(self, array: Array) -> str | None:
         """What is wrong with an array, or nothing."""
-        if array.dtype != np.dtype(self.dtype):
+        if array.dtype != np.dtype(self.dtype) and not (self.single and array.dtype == np.dtype(np.float32)):
             return f"holds {_short(array.dtype)} values, not {np.dtype(self.dtype)}"
         if array.shape not in self.shapes:
             shapes = " or ".join(map(str, self.shapes)) or "one of as many as there can be"
@@ -82,9 +84,9 @@ def vector(n: int, low: float = -LARGEST_NUMBER, high: float = LARGEST_NUMBER) -
     return Form(((n,),), low=low, high=high)
 
 
-def anything(shape: Shape) -> Form:
+def anything(shape: Shape, single: bool = False) -> Form:
     """Numbers of which nothing is believed but that there are so many; infinite ones and nan are let in."""
-    return Form((shape,), low=-np.inf, high=np.inf, blank=True)
+    return Form((shape,), low=-np.inf, high=np.inf, blank=True, single=single)
 
 
 class Past(NamedTuple):

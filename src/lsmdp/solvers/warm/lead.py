@@ -96,7 +96,7 @@ class Lead:
             "age": COUNT,
             "spent": Form(low=0.0),
             "recent": Form(low=0.0),
-            "inverse": anything(self.inverse.shape),
+            "inverse": anything(self.inverse.shape, single=True),
             "debt": COUNT,
         }
 
