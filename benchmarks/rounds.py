@@ -90,7 +90,7 @@ class Game:
         self.steps: list[int] = []
         self.renewals = self.certified = self.rounds = 0
         self.means: list[Any] = []
-        self.twin = lsmdp.LMDP(lmdp.P)  # for what is not to share the solver's memory with the rounds that are timed
+        self.twin = lsmdp.LMDP(lmdp.P)  # for what is not to share the model's memory with the rounds that are timed
 
     def play(self, rounds: int) -> None:
         """Learn from some rounds, each timed, or in the blocks that a game is played in."""
@@ -140,7 +140,7 @@ class Game:
     def with_accounts(self, rounds: int) -> float:
         """Seconds a round with all the accounting, in a game of its own that goes on from here."""
         game = WholeGame.begin(self.twin, [self.learner])
-        game.t, game.players[0].state = self.t, self.state
+        game.t, game.players[0].state = self.t, unpack(self.state, pack(self.state))  # a factor of its own
         costs, size = np.array(list(islice(self.sequence.from_round(self.t + 1), rounds + 1))), block_rows(self.lmdp.n)
         game.play(costs[:1])
         began = time.perf_counter()

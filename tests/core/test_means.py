@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lsmdp._core.means import discounted_means, running_sums, window_means
+from lsmdp._core.means import discounted_means, running_sums, sum_of_costs, window_means
 from lsmdp.arrays import frozen
 
 CUTS = ([40], [1] * 40, [3, 30, 7], [39, 1])
@@ -16,12 +16,13 @@ def costs(n: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("cut", CUTS, ids=str)
-@pytest.mark.parametrize("n", [1, 2, 33])
+@pytest.mark.parametrize("n", [1, 2, 33, 300])
 def test_running_sums(n: int, cut: list[int]) -> None:
     total, found = np.zeros(n), []
     for block in np.split(costs(n), np.cumsum(cut)[:-1]):
         found += list(running_sums(total, block))
-        total = found[-1]
+        total = sum_of_costs(total, block)
+        np.testing.assert_array_equal(total, found[-1])
     expected = np.zeros(n)
     for c, sums in zip(costs(n), found, strict=True):
         expected = expected + c

@@ -30,6 +30,15 @@ _LONGEST_STEP = 2.0  # Longer steps in v / T are shortened to this: beyond, the 
 _GROWTH_WHEN_LOST = 300.0  # A residual this many times the best one will not come back.
 
 
+class Moves(NamedTuple):
+    """P by rows, which are read in an order of their own: that of the state x is row[x]."""
+
+    indptr: Any
+    indices: Any
+    data: Any
+    row: Any
+
+
 class Anchor(NamedTuple):
     """A factor, with the law of its chain and what its rows were multiplied by (empty: nothing)."""
 
@@ -74,9 +83,8 @@ class Limits(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a certificate computes of v alone: z = e^{(min v - v)/T} and log(Pz / z); and whether it has."""
+    """What a certificate computes of v alone, log(Pz / z) with z = e^{-v/T}; and whether it has."""
 
-    z: Any
     logs: Any
     known: bool
 
@@ -122,7 +130,7 @@ def rounds(
         for x in range(n):
             v[x], cost[x] = d[x], costs[k, order[x]]
         work = _Work(cost, v, r, d, np.zeros((PAIRS, n), dtype=np.float32), np.zeros((PAIRS, n), dtype=np.float32))
-        lo, hi, taken = _round(P, anchor, units, work, seen, known, aims.gaps[k], limits.steps)
+        lo, hi, taken = _round(P, anchor, units, work, seen.logs, known, aims.gaps[k], limits.steps)
         found.lo[k], found.hi[k], found.steps[k] = lo, hi, taken
         for x in range(n):
             d[x] = v[x]
@@ -147,14 +155,14 @@ def aged(number: int, spent: float, recent: float, taken: int, price: float) -> 
 
 @njit(inline="always")  # one caller: compiled once, not twice
 def _round(
-    P: Any, anchor: Any, units: Any, work: Any, seen: Any, known: bool, tol: float, limit: int
+    P: Any, anchor: Any, units: Any, work: Any, logs: Any, known: bool, tol: float, limit: int
 ) -> tuple[float, float, int]:
     """Bounds for what v becomes, and the steps to it; a tenth of the tolerance is kept for rounding."""
-    cost, r, logs, scale = work.cost, work.r, seen.logs, 1.0 / units.temperature
+    cost, r, scale = work.cost, work.r, 1.0 / units.temperature
     lo, hi, steps, best, look = -np.inf, np.inf, limit - limit, np.inf, not known  # a literal 0 would be compiled apart
     while True:
         if look:
-            lo, hi = _look(P, units, work, seen)
+            lo, hi = _look(P, units, work, logs)
             if not hi - lo < np.inf:
                 return lo, hi, steps
         total = 0.0
@@ -241,28 +249,27 @@ def _remember(r: Any, moves: Any, changes: Any, at: int) -> None:
 
 
 @inner()
-def _look(P: Any, units: Any, work: Any, seen: Any) -> tuple[float, float]:
-    """Bounds on r = Bv - v, rounding included; v <- v - min v, z and log(Pz / z) on the way.
+def _look(P: Any, units: Any, work: Any, logs: Any) -> tuple[float, float]:
+    """Bounds on Bv - v, rounding included; v <- v - min v, and log(Pz / z) on the way; r and d are used up.
 
     Each row is given the error of one that has the largest of everything: entries, |c|, the span of v, 1/s. A v that
     is beyond floats shows in the span of v or in that of r.
     """
-    indptr, indices, data = P
-    T, cost, v, sums, z, logs, first = units.temperature, work.cost, work.v, work.d, seen.z, seen.logs, np.int64(0)
+    T, cost, v, r, sums, row, first = units.temperature, work.cost, work.v, work.r, work.d, P.row, np.int64(0)
     low, high = extremes(v)
     if not high - low <= _SPAN_OF_SAFE_FLOATS * T:
         return -np.inf, np.inf
     for x in range(v.size):
         v[x] -= low
         logs[x] = v[x] / T
-    exponentials(logs, z)
-    sparse.flat_sums(indptr, indices, data, z, first, v.size, sums)
+    exponentials(logs, r)
+    sparse.flat_sums(P.indptr, P.indices, P.data, r, first, v.size, sums)
     least, _ = extremes(sums)
-    sparse.logs_of(sums, logs)
+    sparse.logs_of(sums, sums)
     for x in range(v.size):
-        base = -v[x] - T * logs[x]
-        sums[x], logs[x] = cost[x] + base, base / -T  # eq:bellman_V
-    lower, upper = extremes(sums)
+        base = -v[x] - T * sums[row[x]]
+        r[x], logs[x] = cost[x] + base, base / -T  # eq:bellman_V
+    lower, upper = extremes(r)
     cheapest, dearest = extremes(cost)
     size, surprise = dearest if dearest > -cheapest else -cheapest, -np.log(least)
     _, error = sparse.enclose(size, high - low, least, surprise, T, units.entries, EPS, units.slack)

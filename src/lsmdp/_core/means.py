@@ -6,6 +6,7 @@ in the same order.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,19 @@ import numpy as np
 from lsmdp._core.compile import entry
 from lsmdp.arrays import Floats
 
+# From so many states on, rows are added one after the other: numpy's accumulate goes down a column at a time.
+_STATES_OF_A_LONG_ROW = 200
+
 
 def running_sums(c_sum: Floats, costs: Floats) -> Floats:
     """The sum of all costs after each round; c_sum is that of the rounds before."""
     sums = np.array(costs, dtype=np.float64)
     sums[:1] += c_sum
-    return np.asarray(np.add.accumulate(sums, axis=0, out=sums)) if len(sums) > 1 else sums
+    if c_sum.size < _STATES_OF_A_LONG_ROW:
+        return np.asarray(np.add.accumulate(sums, axis=0, out=sums))
+    for before, after in pairwise(sums):
+        after += before
+    return sums
 
 
 def mean_costs(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> Floats:
@@ -33,7 +41,12 @@ def mean_costs(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> Floa
 
 def sum_of_costs(c_sum: Floats, costs: Floats) -> Floats:
     """The sum of all costs after the last of some rounds; c_sum is the sum of those before."""
-    return running_sums(c_sum, costs)[-1].copy() if len(costs) else c_sum.copy()
+    if len(costs) > 1 and c_sum.size < _STATES_OF_A_LONG_ROW:
+        return np.array(running_sums(c_sum, costs)[-1])
+    total = c_sum.copy()
+    for cost in costs:
+        total += cost
+    return total
 
 
 @entry(allocates=True)

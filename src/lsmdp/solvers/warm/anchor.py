@@ -7,15 +7,14 @@ Otherwise the chain is pinned where it lives: it ends in a state that is common 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from lsmdp._core import sparse
-from lsmdp._core.chord import Anchor
+from lsmdp._core.chord import Anchor, Moves
 from lsmdp._core.factor import Elimination, eliminate, pinned
-from lsmdp._core.ordering import Blocks
-from lsmdp.arrays import CSR, Floats, freeze
+from lsmdp._core.ordering import Blocks, inverse_of
+from lsmdp.arrays import CSR, Floats, read_only
 from lsmdp.errors import ConvergenceError
 from lsmdp.solvers.problem import Problem
 
@@ -28,7 +27,7 @@ _WORK_OF_A_FACTOR = 1.4  # A factor in panels without symmetry costs this much o
 class Factor:
     """I - Q at an anchor, as rounds read it: P and the factor, all arrays in the order of elimination."""
 
-    rows: Any
+    moves: Moves
     longest: float  # entries of the longest row of P
     anchor: Anchor
     work: float  # what it costs to make, relative to an elimination without symmetry and without panels
@@ -81,22 +80,29 @@ def nothing(problem: Problem) -> Factor:
     start, rows = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32)
     blocks = Blocks(np.zeros(1, dtype=np.int32), start, rows, start, np.zeros(0, dtype=np.int32), 0)
     made = Elimination(np.arange(n, dtype=np.int32), blocks, empty, empty, np.ones(n), killed=True)
-    return Factor(sparse.rows(problem.P), _longest(problem.P), _anchor(made, np.full(n, 1.0 / n), np.empty(0)), 0.0)
+    moves = Moves(*sparse.rows(problem.P), read_only(np.arange(n, dtype=np.uint32)))
+    return Factor(moves, _longest(problem.P), _anchor(made, np.full(n, 1.0 / n), np.empty(0)), 0.0)
 
 
 def _anchor(made: Elimination, law: Floats, scale: Floats) -> Anchor:
     return Anchor(made.order, law, scale, made.blocks, made.lower, made.upper, made.pivots)
 
 
-def _permuted(problem: Problem) -> Any:
-    """The arrays of P in the order of elimination, made with each factor and let go with it.
+def _permuted(problem: Problem) -> Moves:
+    """P in the order of elimination, made with each factor and let go with it.
 
     That takes a few hundredths of the time of the factor, and the room is needed while the next one is made.
     """
-    plan = problem.plan
-    moved: CSR = plan.P[plan.order]
-    moved.indices = plan.inverse[moved.indices].astype(moved.indices.dtype)
-    return sparse.rows(freeze(moved))
+    plan, P = problem.plan, problem.P
+    states, lengths = plan.order[plan.reading], np.diff(P.indptr)
+    ends = np.concatenate(([0], np.cumsum(lengths[states])))
+    at = np.repeat(P.indptr[states] - ends[:-1], lengths[states])
+    at += np.arange(P.data.size)
+    indptr, indices = ends.astype(np.uint32), plan.inverse[P.indices[at]].view(np.uint32)
+    moves = Moves(indptr, indices, P.data[at], inverse_of(plan.reading).view(np.uint32))
+    for array in moves:
+        read_only(array)
+    return moves
 
 
 def _longest(P: CSR) -> float:

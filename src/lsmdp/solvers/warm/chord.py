@@ -69,9 +69,9 @@ def iterate(task: Task, made: Factor, out: Rounds, seen: Seen | None, age: Age =
     first v; it is written over. All are in units of the cost.
     """
     lmdp, n = task.problem.lmdp, task.v.size
-    known = seen or Seen(np.empty(n), np.empty(n), False)
+    known = seen or Seen(np.empty(n), False)
     units = chord.Units(lmdp.temperature, lmdp.rounding, made.longest)
     aims = chord.Aims(frozen(task.costs), frozen(task.gaps), frozen(task.v))
     limits = chord.Limits(task.limit, task.price)
-    told = chord.rounds(made.rows, made.anchor, aims, units, age, limits, known, chord.Found(*out))
-    return told[0], Age(*told[1:]), Seen(known.z, known.logs, True)
+    told = chord.rounds(made.moves, made.anchor, aims, units, age, limits, known, chord.Found(*out))
+    return told[0], Age(*told[1:]), Seen(known.logs, True)
