@@ -265,9 +265,11 @@ def _look(P: Any, units: Any, work: Any, logs: Any) -> tuple[float, float]:
     exponentials(logs, r)
     sparse.flat_sums(P.indptr, P.indices, P.data, r, first, v.size, sums)
     least, _ = extremes(sums)
-    sparse.logs_of(sums, sums)
     for x in range(v.size):
-        base = -v[x] - T * sums[row[x]]
+        r[x] = sums[row[x]]
+    sparse.logs_of(r, sums)
+    for x in range(v.size):
+        base = -v[x] - T * sums[x]
         r[x], logs[x] = cost[x] + base, base / -T  # eq:bellman_V
     lower, upper = extremes(r)
     cheapest, dearest = extremes(cost)
