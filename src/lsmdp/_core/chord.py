@@ -185,7 +185,7 @@ def _round(
         steps, look = steps + 1, True
 
 
-@inner(fastmath={"contract", "reassoc"})
+@njit(inline="always")  # one caller: compiled once, not twice
 def _step(anchor: Any, units: Any, work: Any, steps: int) -> bool:
     """v <- v + T d with (I - Q) d = r at the anchor, once r is lowered along the pairs; False if beyond floats.
 
