@@ -18,10 +18,10 @@ from lsmdp.report.frames import film_of, shoot
 from lsmdp.runs import Folder, Spec, film, session
 from lsmdp.runs.film import Film
 
-# 1,100 rounds: from round 1,001 on a small game is played in blocks, which frames have to cut.
+# 120 rounds: after the first ten a game is played in blocks, and a film has 90 frames, which have to cut them.
 GAMES = {
-    "grid": Spec.of(kernel="grid:4x5", costs="iid", learners=("pool", "ftl", "btl", "passive"), rounds=1_100, seed=2),
-    "network": Spec.of(kernel="random:7:3:1", costs="periodic:5", learners=("clock:5", "track"), rounds=1_100, seed=2),
+    "grid": Spec.of(kernel="grid:4x5", costs="iid", learners=("pool", "ftl", "btl", "passive"), rounds=120, seed=2),
+    "network": Spec.of(kernel="random:7:3:1", costs="periodic:5", learners=("clock:5", "track"), rounds=120, seed=2),
 }
 
 
@@ -78,9 +78,9 @@ def test_a_run_that_was_stopped_has_the_same_film(path: Path, tmp_path: Path, mo
 
     spec, there = Folder(path).spec(), tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
-        runs.start(spec, there, every=0.0, watch=stopping_at(500))
+        runs.start(spec, there, every=0.0, watch=stopping_at(50))
     with pytest.raises(KeyboardInterrupt):
-        runs.resume(there, spec, every=0.0, watch=stopping_at(1_001))
+        runs.resume(there, spec, every=0.0, watch=stopping_at(101))
     assert len(parquet.read_table(there / film.FILM)) < len(parquet.read_table(path / film.FILM))
     runs.resume(there, spec)
     assert (there / film.FILM).read_bytes() == (path / film.FILM).read_bytes()
@@ -88,7 +88,7 @@ def test_a_run_that_was_stopped_has_the_same_film(path: Path, tmp_path: Path, mo
 
 def test_where_frames_are_missing_the_rounds_are_played_again(path: Path, tmp_path: Path) -> None:
     run, table = runs.load(path), parquet.read_table(path / film.FILM)
-    parquet.write_table(table.filter(pa.compute.field("round") < 900), tmp_path / film.FILM)
+    parquet.write_table(table.filter(pa.compute.field("round") < 90), tmp_path / film.FILM)
     part = film_of(Folder(tmp_path), run, nobody)
     none = film_of(Folder(tmp_path / "nowhere"), run, nobody)
     assert part is not None
