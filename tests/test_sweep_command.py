@@ -107,7 +107,9 @@ def long_sweep() -> Iterator[subprocess.Popen[str]]:
 
 
 class TestCommand:
-    def test_it_plays_shows_and_goes_on(self, run: Run) -> None:
+    def test_it_plays_shows_and_goes_on(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        """In this process; what Ctrl-C ends below are processes of their own."""
+        monkeypatch.setattr("lsmdp.sweeps.Processes.each", Here.each)
         result = run("sweep", "small.toml", "--jobs", 2, "--quiet")
         assert (result.exit_code, result.stderr) == (0, "")
         assert "median regret against the leader" in result.stdout

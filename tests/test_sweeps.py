@@ -260,16 +260,14 @@ class TestWorkers:
                     assert learner.pop("seconds") > 0.0
         assert summaries[0] == summaries[1] == summaries[2]
 
-    def test_a_job_that_always_kills_its_worker_is_given_up_alone(self) -> None:
-        jobs = ["[1]", "__import__('os')._exit(1)", "[2]", "[3]"]
-        results = dict(Processes(2).each(eval, jobs))
-        assert results == {"[1]": [1], jobs[1]: GAVE_UP, "[2]": [2], "[3]": [3]}
-
-    def test_one_thread_each_and_the_environment_as_it_was(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_job_that_always_kills_its_worker_is_given_up_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The others go on, with one thread each, and the environment is as it was."""
         monkeypatch.setenv("OMP_NUM_THREADS", "2")
         monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
         threads = "[__import__('os').environ[name] for name in ('OMP_NUM_THREADS', 'NUMBA_NUM_THREADS')]"
-        assert dict(Processes(1).each(eval, [threads])) == {threads: ["1", "1"]}
+        jobs = ["[1]", "__import__('os')._exit(1)", threads, "[3]"]
+        results = dict(Processes(2).each(eval, jobs))
+        assert results == {"[1]": [1], jobs[1]: GAVE_UP, threads: ["1", "1"], "[3]": [3]}
         assert os.environ["OMP_NUM_THREADS"] == "2"
         assert "NUMBA_NUM_THREADS" not in os.environ
 
