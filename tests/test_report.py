@@ -54,14 +54,15 @@ def _visit(page: Path, width: int, text: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def grid_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return played(tmp_path_factory.mktemp("grid") / "run", "grid:6x7", "target", 40)
+    return played(tmp_path_factory.mktemp("grid") / "run", "grid:6x7", "target", 40, certify="sample")
 
 
-def played(folder: Path, kernel: str, costs: str, rounds: int, **more: Any) -> Path:
+def played(folder: Path, kernel: str, costs: str, rounds: int, *, certify: str = "none", **more: Any) -> Path:
+    """The page of a game; without statements about it, which take most of the time, unless asked for."""
     more = {"learners": ("ftl", "track", "passive"), **more}
     spec = lsmdp.runs.Spec.of(kernel=kernel, costs=costs, rounds=rounds, **more)
     lsmdp.runs.start(spec, folder)
-    return write_page(folder, trust=True)  # costs may lie elsewhere
+    return write_page(folder, trust=True, certify=certify)  # costs may lie elsewhere
 
 
 @pytest.mark.parametrize("width", [390, 1440])
@@ -225,7 +226,8 @@ def test_the_headline_of_the_theory_counts_the_rows_below_it(grid_page: Path) ->
 
 
 def test_what_was_not_looked_at_as_printed_is_not_counted_as_right(tmp_path: Path) -> None:
-    told = told_by(played(tmp_path / "run", "grid:3x3", "target", 20, temperature=0.3))["certificates"]
+    page = played(tmp_path / "run", "grid:3x3", "target", 20, temperature=0.3, certify="sample")
+    told = told_by(page)["certificates"]
     assert {row[5] for row in told["rows"] if row[1] == "printed"} == {"left out"}
     assert told["title"].endswith("; none was looked at as printed")
 

@@ -46,7 +46,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A network of 24 states, six learners."""
     folder = tmp_path_factory.mktemp("town")
     kernel = network(folder / "town.npz", 24)
-    return played(folder / "run", kernel, "iid", 60, learners=SIX)
+    return played(folder / "run", kernel, "iid", 60, learners=SIX, certify="sample")
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -135,10 +135,17 @@ def test_no_code_leaks_onto_the_page(town: Path) -> None:
     assert {leak: found for leak in LEAKS if (found := re.findall(f".{{0,30}}(?:{leak}).{{0,30}}", text))} == {}
 
 
+@pytest.fixture(scope="module")
+def pooled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A network of 9 states, where a pool learns whom to trust."""
+    folder, learners = tmp_path_factory.mktemp("pooled"), ("pool:4", "clock:4", "ftl")
+    place = network(folder / "town.npz", 9)
+    return played(folder / "run", place, "periodic:4", 80, learners=learners, certify="sample")
+
+
 @pytest.mark.parametrize("width", [390, 1280])
-def test_a_pool_tells_whom_it_trusts(tmp_path: Path, width: int) -> None:
-    place, learners = network(tmp_path / "town.npz", 9), ("pool:4", "clock:4", "ftl")
-    seen = visit(played(tmp_path / "run", place, "periodic:4", 80, learners=learners), width)
+def test_a_pool_tells_whom_it_trusts(pooled: Path, width: int) -> None:
+    seen = visit(pooled, width)
     assert seen["errors"] == []
     text = seen["text"].partition("How to make this page again")[0]
     assert "of its trust in clock:4, which expects costs to come back after 4 rounds" in text
@@ -161,7 +168,7 @@ def test_statements_are_folded_unless_one_fails(town: Path, tmp_path: Path) -> N
 
 def test_a_statement_that_fails_opens_the_fold_and_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The loss on record is another one: the replay does not agree with it."""
-    page = played(tmp_path / "run", "ring:12", "iid", 20)
+    page = played(tmp_path / "run", "ring:12", "iid", 20, certify="sample")
     told = told_by(page)["certificates"]
     assert (told["open"], "wrong" in told["finding"]) == (False, False)
     monkeypatch.setattr(story, "certify", lambda game, **_: lsmdp.certify(game, rounds=12, recorded={"ftl": 0.0}))
@@ -173,7 +180,7 @@ def test_a_statement_that_fails_opens_the_fold_and_is_named(tmp_path: Path, monk
 def test_a_small_game_is_certified_in_full_and_a_large_one_on_a_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = told_by(played(tmp_path / "run", "ring:12", "iid", 40))["certificates"]
+    small = told_by(played(tmp_path / "run", "ring:12", "iid", 40, certify="sample"))["certificates"]
     assert (small["certified_rounds"], small["looked_at"]) == (40, "Every round was looked at.")
     monkeypatch.setattr(story, "WORK_OF_A_SAMPLE", 12.5 * story.work_of_a_round(runs.load(tmp_path / "run")))
     told = told_by(write_page(tmp_path / "run"))
@@ -209,7 +216,7 @@ def test_a_sample_is_the_smaller_the_more_there_is_to_do_in_a_round() -> None:
 
 
 def test_the_command_says_which_rounds_were_looked_at(run: Callable[..., Any], tmp_path: Path) -> None:
-    page = played(tmp_path / "run", "ring:12", "iid", 20)
+    page = played(tmp_path / "run", "ring:12", "iid", 20, certify="sample")
     for which, rounds in (("all", 20), ("sample", 20), ("none", 0)):
         done = run("report", str(page.parent), "--certify", which, "--json", "--quiet")
         told = json.loads(done.stdout)
