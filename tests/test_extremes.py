@@ -195,7 +195,7 @@ def all_books() -> list[Any]:
 def test_the_books_of_a_game_are_right_or_empty(name: str, T: float, learner: lsmdp.learners.Learner) -> None:
     """Change, idealised loss and step of every round against their definitions, for the v that the learner played."""
     model, family = GAMES[name]
-    lmdp, rounds = cooled(model, T), 2 if name == "larger" else 12
+    lmdp, rounds = cooled(model, T), 2 if name == "larger" else 6
     costs = list(lsmdp.read_costs(family, lmdp, rounds=rounds, seed=3))
     played = list(lsmdp.rounds(lmdp, learner, costs))
     P, state, known = lmdp.P.toarray(), learner.init(lmdp), 0
@@ -229,7 +229,7 @@ def test_the_identity_of_follow_the_leader_at_any_temperature(name: str, T: floa
     Each mean of r is within its bounds and so is lambda, so that the sums differ by sum (t-1) gap_t + t gap_{t+1}.
     """
     model, family = GAMES[name]
-    lmdp, rounds = cooled(model, T), 60
+    lmdp, rounds = cooled(model, T), 30
     run = lsmdp.play(lmdp, lsmdp.FollowTheLeader(), lsmdp.read_costs(family, lmdp, rounds=rounds, seed=1))
     (found,) = run.regret().learners
     if found.idealised is None:

@@ -126,6 +126,8 @@ def calls(node: ast.AST, names: set[str]) -> list[ast.Call]:
 
 def calls_from_python(source: str, inner: set[str]) -> list[str]:
     """Calls of ``inner`` loops from outside compiled functions; a name that is private, or defined here, is of here."""
+    if not any(f"{name}(" in source for name in inner):  # most sources, which need not be read further
+        return []
     here = {one.name for one in ast.walk(parsed(source)) if isinstance(one, ast.FunctionDef)}
     own = {name for name in inner - here if not name.startswith("_")} | named([source], "inner(")
     compiled = {id(call) for one in compiled_functions(source) for call in calls(one, own)}

@@ -161,13 +161,13 @@ def cut_at_random(costs: np.ndarray, seed: int) -> Iterator[np.ndarray]:
 def test_blocks_give_the_bits_of_single_rounds(lmdp: LMDP) -> None:
     """Rows, tallies, marks, the range of the costs and the whole checkpoint; with walkers, or without."""
     steep = lmdp.temperature < 0.01  # every round is for the general solver, so that more of them say nothing new
-    sample, seed, costs = 5 * (lmdp.n % 2), lmdp.n, uniform(31 if steep else 101, lmdp.n, lmdp.n)
+    sample, seed, costs = 5 * (lmdp.n % 2), lmdp.n, uniform(31 if steep else 61, lmdp.n, lmdp.n)
     single = Game.begin(lmdp, EVERYONE, sample=sample, seed=4)
     rows = in_order([single.play(c_t[np.newaxis]) for c_t in costs])
     whole = Game.begin(lmdp, EVERYONE, sample=sample, seed=4)
     cut = in_order([whole.play(part) for part in cut_at_random(costs, seed)])
     assert without_time(cut) == without_time(rows)
-    assert [mark[0] for mark in whole.marks] == [t for t in (1, 2, 5, 10, 20, 50, 100) if t <= len(costs)]
+    assert [mark[0] for mark in whole.marks] == [t for t in (1, 2, 5, 10, 20, 50) if t <= len(costs)]
     expected = single.to_arrays()
     for name, array in whole.to_arrays().items():
         other = expected[name]
@@ -182,7 +182,7 @@ def test_observing_many_rounds_is_observing_each(lmdp: LMDP, learner: Learner) -
     """What is played and reported, and every field of the state."""
     if learner is FIXED:
         learner = Fixed(Policy(lmdp, np.arange(lmdp.n)))
-    costs = uniform(90, lmdp.n, 5)
+    costs = uniform(45, lmdp.n, 5)
     states = [learner.init(lmdp)]
     for c_t in costs:
         states.append(learner.observe(lmdp, states[-1], c_t))
