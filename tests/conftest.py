@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from lsmdp.cli import app
 
-settings.register_profile("lsmdp", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("lsmdp", deadline=None, derandomize=True, max_examples=30)
 settings.load_profile("lsmdp")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so it is where a shell runs the tests in the background

@@ -451,7 +451,7 @@ def regrets(game: Game, loss: float) -> list[tuple[float, float]]:
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(games(states=5, rounds=40), st.integers(0, 2**32 - 1))
 def test_the_guarantee_holds_against_many_policies(game: Game, seed: int) -> None:
     """With the leader's v, and with any other; the learner is passive, which is as good as any."""

@@ -108,6 +108,8 @@ def parsed(source: str) -> ast.Module:
 
 @cache
 def compiled_functions(source: str) -> list[ast.FunctionDef]:
+    if not re.search(rf"^ *@(\w+\.)*{COMPILED.pattern}", source, flags=re.MULTILINE):
+        return []
     functions = (node for node in ast.walk(parsed(source)) if isinstance(node, ast.FunctionDef))
     return [one for one in functions if any(COMPILED.match(ast.unparse(line)) for line in one.decorator_list)]
 
