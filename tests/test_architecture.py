@@ -27,6 +27,7 @@ ORDER = (
     "files",
     "inputs",
     "labels",
+    "given_costs",
     "arrays",
     "output",
     "_core",

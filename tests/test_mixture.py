@@ -87,3 +87,37 @@ def test_flow_mixture(policy: lsmdp.Mixture) -> None:
 def test_bad_input(given: np.ndarray, words: str) -> None:
     with pytest.raises(lsmdp.ModelError, match=words):
         lsmdp.Mixture(lsmdp.LMDP(P), given)
+
+
+class Mixing(lsmdp.Passive):
+    """A learner that plays one mixture, and declares this or that or nothing."""
+
+    def __init__(self, says: bool | None) -> None:
+        object.__setattr__(self, "says", says)
+
+    @property
+    def plays_mixtures(self) -> bool | None:  # type: ignore[override]
+        return self.says  # type: ignore[attr-defined]
+
+    def policy(self, lmdp: lsmdp.LMDP, state: object) -> lsmdp.Mixture:  # type: ignore[override]
+        return lsmdp.Mixture(lmdp, Q)
+
+
+@pytest.mark.parametrize("says", [True, None])
+def test_what_is_played_is_declared_or_seen(policy: lsmdp.Mixture, says: bool | None) -> None:
+    run = lsmdp.play(policy.lmdp, Mixing(says), np.full((4, 3), 0.5))
+    assert np.isnan(run.learners["passive"].ideal_loss)
+    assert not any("beyond float64" in note for note in run.regret().notes)
+    assert len(lsmdp.certify(run).game.pools) == 1
+
+
+def test_a_declaration_that_is_not_kept_is_named(policy: lsmdp.Mixture) -> None:
+    with pytest.raises(lsmdp.SpecError, match="declares plays_mixtures = False, and its policy returned a Mixture"):
+        lsmdp.play(policy.lmdp, Mixing(False), np.full((4, 3), 0.5))
+
+
+def test_accounts_without_a_state_know_that_a_pool_has_no_ideal_loss(policy: lsmdp.Mixture) -> None:
+    """A checkpoint of another version restores the accounts alone, and nothing is wrong with those of a pool."""
+    run = lsmdp.play(policy.lmdp, lsmdp.Pool(), np.full((4, 3), 0.5))
+    run.game.restore(run.game.to_arrays(), states=False)
+    assert not any("beyond float64" in note for note in run.regret(dynamic=False).notes)

@@ -26,7 +26,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats, Ints, as_cost, as_terminal, read_only
 from lsmdp.errors import CostError, LsmdpError, SpecError
-from lsmdp.labels import in_rounds
+from lsmdp.given_costs import Seekable, in_rounds, is_replayable, known_length
 from lsmdp.model import LMDP
 
 LARGEST_COST = 1e300  # Costs, temperatures and their ratio are at most this large, since v adds up many of them.
@@ -134,11 +134,10 @@ class CostTable:
     def of(cls, lmdp: LMDP, costs: Any) -> CostTable:
         """The costs as they were given, once they have been counted."""
         given = in_rounds(costs, lmdp.names)
-        if hasattr(given, "from_round") and not getattr(given, "replayable", True):
+        if isinstance(given, Seekable) and not is_replayable(given):
             given = list(given.from_round(1))
-        if hasattr(given, "from_round"):
-            known = getattr(given, "T", None)
-            count = sum(1 for _ in given.from_round(1)) if known is None else int(known)
+        if isinstance(given, Seekable):
+            count = known_length(given)
         else:
             given = given if isinstance(given, np.ndarray) else _stacked(lmdp, given)
             if given.ndim != 2:

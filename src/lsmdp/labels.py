@@ -7,17 +7,16 @@ written in decimal digits and in no other way: "+1", " 1 ", "01" and the digits 
 On a grid, ``(row, column)`` and the text "row,column" name the state of a cell.
 
 Values come by name in a mapping, a pandas Series (its index) or a DataFrame (its columns); what has these attributes is
-taken for one, and pandas itself is never imported. Tables of polars and pyarrow will do, and long ones, with the
-columns round, state and cost. The names are all labels or all numbers, in any order. Where the
-labels are numbers, names that merely count 0, 1, 2, ... and are none of the labels are what pandas gives an array
-without names: they say that the values are in order, and in any other order they say nothing and are refused. Where
-states were dropped from a model, their names may still be there.
+taken for one, and pandas itself is never imported. Tables of polars and pyarrow will do. The names are all labels or
+all numbers, in any order. Where the labels are numbers, names that merely count 0, 1, 2, ... and are none of the labels
+are what pandas gives an array without names: they say that the values are in order, and in any other order they say
+nothing and are refused. Where states were dropped from a model, their names may still be there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lsmdp.errors import CostError, LsmdpError, SpecError
-from lsmdp.inputs.frames import arrow_table, is_table
+from lsmdp.inputs.frames import as_frame, is_frame
 
 NUMBER = re.compile("0|[1-9][0-9]{0,17}")  # The number of a state is written like this, and fits into 64 bits.
 # A cell of a grid is written as row,column, with or without brackets.
@@ -162,7 +161,7 @@ class Names:
 
     def square(self, given: Any, what: str, kind: type[LsmdpError]) -> Any:
         """A matrix of n x n whose rows and columns follow the states, from a DataFrame; anything else as it is."""
-        if not _is_frame(given) or not hasattr(given, "index"):
+        if not is_frame(given) or not hasattr(given, "index"):
             return given
         rows = self.order(list(given.index), f"the index of {what}", kind)
         columns = self.order(list(given.columns), f"the header of {what}", kind)
@@ -183,7 +182,7 @@ def in_order(given: Any, names: Names, what: str, *, partial: bool = False) -> A
     """
     if isinstance(given, np.ndarray) and given.ndim == 2 and names.is_map(given.shape):
         return given[tuple(names.cells.astype(np.int64).T)]
-    pairs = None if isinstance(given, np.ndarray) else _pairs(_as_frame(given), what)
+    pairs = None if isinstance(given, np.ndarray) else _pairs(as_frame(given), what)
     if pairs is None:
         return given
     keys, values = pairs
@@ -194,111 +193,12 @@ def in_order(given: Any, names: Names, what: str, *, partial: bool = False) -> A
     return np.where(of >= 0, values[of], 0.0)
 
 
-def in_rounds(costs: Any, names: Names) -> Any:
-    """A sequence of costs whose rounds follow the states: a DataFrame, a row a round, or rounds by name, one by one.
-
-    On a grid, an array of rounds x rows x columns has a map a round. Anything else is returned as it is.
-    """
-    if isinstance(costs, np.ndarray) and costs.ndim == 3 and names.is_map(costs.shape[1:]):
-        return costs[:, *names.cells.astype(np.int64).T]
-    if isinstance(costs, np.ndarray | str) or hasattr(costs, "from_round"):
-        return costs
-    costs = _as_frame(costs)
-    if _is_frame(costs):
-        if {str(name).lower() for name in costs.columns} == {"round", "state", "cost"}:
-            return _by_round(costs, names)
-        return costs.to_numpy()[:, names.order(list(costs.columns), "the table of costs")]
-    if _is_named(costs):
-        raise CostError(
-            "the costs are given by name and without rounds. Give a list with one of them for each round, or a table "
-            "with a row a round and a column a state."
-        )
-    plain = isinstance(costs, list | tuple) and not any(_is_frame(c_t) or _is_named(c_t) for c_t in costs)
-    return costs if plain or not isinstance(costs, Iterable) else Told(costs, names)
-
-
-def _by_round(costs: Any, names: Names) -> Any:
-    """A long table, with the columns round, state and cost, as rounds x states; rounds count from 1, in any order."""
-    rounds, states, values = (
-        np.asarray(costs[name].to_numpy() if hasattr(costs[name], "to_numpy") else costs[name])
-        for wanted in ("round", "state", "cost")
-        for name in costs.columns
-        if str(name).lower() == wanted
-    )
-    if rounds.dtype.kind not in "iu" or not rounds.size:
-        raise CostError(
-            f"the rounds of a long table are {rounds.dtype} values. Count them 1, 2, 3, ... in whole numbers."
-        )
-    counted = np.unique(rounds)
-    if not np.array_equal(counted, np.arange(1, counted.size + 1)):
-        gap = next(t for t in range(1, counted.size + 2) if t > counted.size or counted[t - 1] != t)
-        raise CostError(f"round {gap} is missing from the long table of costs. Count the rounds 1, 2, 3, ...")
-    return np.stack(
-        [
-            in_order(dict(zip(states[at].tolist(), values[at].tolist(), strict=True)), names, f"the cost of round {t}")
-            for t, at in ((t, _once(states, np.flatnonzero(rounds == t), t)) for t in counted.tolist())
-        ]
-    )
-
-
-def _once(states: Any, at: Ints, t: int) -> Ints:
-    """The rows of a round, each of them with a state of its own."""
-    names, times = np.unique(states[at].astype(str), return_counts=True)
-    if times.max() > 1:
-        raise CostError(f'the cost of round {t} names "{names[times.argmax()]}" {times.max()} times. Keep one of them.')
-    return at
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A table of a library without pandas' interface, by its columns: what the functions here take for a DataFrame."""
-
-    table: Mapping[str, Any]
-
-    @property
-    def columns(self) -> list[str]:
-        """Their names."""
-        return list(self.table)
-
-    def __getitem__(self, name: str) -> Any:
-        return self.table[name]
-
-    def to_numpy(self) -> Any:
-        """All columns, side by side."""
-        return np.column_stack(list(self.table.values()))
-
-
-def _as_frame(given: Any) -> Any:
-    """A table that offers itself as one (inputs/frames.py) and has no interface of pandas; anything else as it is."""
-    if hasattr(given, "to_numpy") or isinstance(given, np.ndarray) or not is_table(given):
-        return given
-    table = arrow_table(given, "the table of costs", CostError)
-    return Frame({name: table[name].to_numpy() for name in table.column_names})
-
-
-@dataclass(frozen=True, eq=False)
-class Told:
-    """Costs one by one, those by name in the order of the states."""
-
-    costs: Iterable[Any]
-    names: Names
-
-    @property
-    def replayable(self) -> bool:
-        """Whether they can be gone through more than once."""
-        return bool(getattr(self.costs, "replayable", not isinstance(self.costs, Iterator)))
-
-    def __iter__(self) -> Iterator[Any]:
-        for t, c_t in enumerate(self.costs, 1):
-            yield in_order(c_t, self.names, f"the cost of round {t}")
-
-
 def with_labels(P: Any, labels: Sequence[str] | None, what: str, kind: type[LsmdpError]) -> tuple[Any, Any]:
     """A matrix and its labels; those of a DataFrame are its index, or its columns if that has only numbers 0, 1, 2, ...
 
     Its rows and columns follow the labels, given or found; anything else is returned as it is.
     """
-    if not _is_frame(P) or not hasattr(P, "index"):
+    if not is_frame(P) or not hasattr(P, "index"):
         return P, labels
     n = len(P.index)
     if labels is None and len(P.columns) == n:
@@ -331,22 +231,18 @@ def _counts(rows: Ints) -> bool:
     return bool((rows == np.arange(rows.size)).all())
 
 
-def _is_named(given: Any) -> bool:
+def is_named(given: Any) -> bool:
     """Whether this is a mapping or has an index, as a Series has (and not the method ``index`` of a list)."""
     if isinstance(given, Mapping):
         return True
     return hasattr(given, "to_numpy") and not callable(getattr(given, "index", len))
 
 
-def _is_frame(given: Any) -> bool:
-    return hasattr(given, "to_numpy") and hasattr(given, "columns")
-
-
 def _pairs(given: Any, what: str) -> tuple[Sequence[Any], Any] | None:
     """Names and values: of a mapping, a Series, a DataFrame of one column or one with the columns state and cost."""
     if isinstance(given, Mapping):
         return list(given), list(given.values())
-    if _is_frame(given):
+    if is_frame(given):
         columns = {str(name).lower(): name for name in given.columns}
         if columns.keys() == {"state", "cost"}:
             return list(given[columns["state"]]), np.asarray(list(given[columns["cost"]]))
@@ -356,6 +252,6 @@ def _pairs(given: Any, what: str) -> tuple[Sequence[Any], Any] | None:
                 "or the columns state and cost."
             )
         return list(given.index), given.to_numpy()[:, 0]
-    if not _is_named(given):
+    if not is_named(given):
         return None
     return list(given.index), given.to_numpy()

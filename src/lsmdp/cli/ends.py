@@ -156,6 +156,8 @@ class Asked:
 
     def from_start(self, found: Any) -> dict[str, Any]:
         """What it costs from the start that was asked for, ready for JSON; nothing where none was."""
+        from lsmdp.values import Values
+
         lmdp, way = found.lmdp, {}
         if self.scenario is not None:
             problem = _problem(self.scenario, lmdp)
@@ -167,8 +169,8 @@ class Asked:
         x = lmdp.state(start)
         figures: dict[str, Any] = {"start": self.start or f"{start[0]},{start[1]}"}
         figures["start_bounds"] = [_finite(side) for side in found.bounds_from(x)]
-        if (paths := getattr(found, "path_bounds", None)) is not None:
-            figures["start_by_paths"] = [_finite(side[x]) for side in paths]
+        if isinstance(found, Values) and found.path_bounds is not None:
+            figures["start_by_paths"] = [_finite(side[x]) for side in found.path_bounds]
         return figures | way
 
     def charged(self, costs: Any, extra: Floats | None) -> Any:

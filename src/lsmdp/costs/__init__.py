@@ -4,7 +4,8 @@
 
 A :class:`Costs` is fixed before the game begins and may be gone through again and from any round.
 
-- :mod:`~lsmdp.costs.sequence`: ``Costs``, and the same from an array of your own (``as_costs``);
+- :mod:`~lsmdp.costs.sequence`: ``Costs``, whatever they come from;
+- :mod:`~lsmdp.costs.array`: from an array, a table or a list of your own (``as_costs``);
 - :mod:`~lsmdp.costs.names`, :mod:`~lsmdp.costs.families`, :mod:`~lsmdp.costs.target`: the built-in families;
 - :mod:`~lsmdp.costs.columns`: which column of a file is the cost of which state;
 - :mod:`~lsmdp.costs.lines`, :mod:`~lsmdp.costs.parquet`: the formats that are read piece by piece;
@@ -22,13 +23,14 @@ from typing import TYPE_CHECKING, Any
 from lsmdp.costs.names import FAMILIES
 
 if TYPE_CHECKING:
+    from lsmdp.costs.array import as_costs
     from lsmdp.costs.read import by_name, read_costs
-    from lsmdp.costs.sequence import Costs, as_costs
+    from lsmdp.costs.sequence import Costs
 
 __all__ = ["FAMILIES", "Costs", "as_costs", "by_name", "read_costs"]
 
 # These names are imported from their modules where they are first used.
-_HOME = {"Costs": "sequence", "as_costs": "sequence", "by_name": "read", "read_costs": "read"}
+_HOME = {"Costs": "sequence", "as_costs": "array", "by_name": "read", "read_costs": "read"}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 A spec is a name of names.py, ``-`` for standard input (lines.py), or a file:
 
-    .npy                      an array, T x n, which is mapped and not loaded
+    .npy                      array.py
     .csv, .tsv, .txt, .jsonl  lines.py
     .parquet                  parquet.py
 
@@ -17,6 +17,7 @@ from os.path import exists
 from pathlib import Path
 
 from lsmdp.costs import families
+from lsmdp.costs.array import ArrayCosts
 from lsmdp.costs.families import Made, Setting
 from lsmdp.costs.lines import Fit, Lines, StandardInput
 from lsmdp.costs.moves import Moves
@@ -30,7 +31,6 @@ from lsmdp.costs.names import (
 from lsmdp.costs.sequence import (
     Costs,
     Source,
-    Table,
     as_scale,
     blaming,
 )
@@ -136,7 +136,7 @@ def _opened(path: Path, fit: Fit) -> Source:
     try:
         match path.suffix.lower():
             case ".npy":
-                return Table(map_npy(path), fit.lmdp, path)
+                return ArrayCosts(map_npy(path), fit.lmdp, path)
             case ".parquet":
                 from lsmdp.costs.parquet import parquet_source
 

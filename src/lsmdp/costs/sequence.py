@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lsmdp.arrays import Floats, read_only
-from lsmdp.costs.columns import by_position
 from lsmdp.costs.moves import Moves
 from lsmdp.costs.names import STANDARD_INPUT
 from lsmdp.errors import CostError, LsmdpError, SpecError
-from lsmdp.labels import Told, in_rounds, name_state
+from lsmdp.given_costs import FirstRounds, Seekable, SeekableFirstRounds
+from lsmdp.labels import name_state
 from lsmdp.model import LMDP
 
 NUMBERS_AT_A_TIME = 2**14  # So many numbers are drawn or read at a time: 128 kB stay in a processor's cache.
@@ -176,6 +176,13 @@ class Costs:
         return f"Costs({self.name}: {self.n:,} states{rounds})"
 
 
+def first_rounds(costs: Any, T: int) -> Any:
+    """The first T rounds of any costs, which can do what those can."""
+    if isinstance(costs, Costs):
+        return replace(costs, T=T)
+    return SeekableFirstRounds(costs, T) if isinstance(costs, Seekable) else FirstRounds(costs, T)
+
+
 def in_costs(x: Floats, low: float, high: float, labels: Sequence[str] | None = None) -> Floats:
     """Values in the user's units, a number per state (or rows of them), as costs in [0, 1]."""
     usable = _usable(x, low, high)
@@ -215,63 +222,6 @@ def blaming(name: str) -> Iterator[None]:
         raise SpecError(f"{who}: it cannot be read: {refused.strerror or refused}. Check the file.") from None
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Costs in an array, a row a round: in memory, or mapped from a file (then ``path`` names it)."""
-
-    values: npt.NDArray[Any]
-    lmdp: LMDP
-    path: Path | None = None
-    replayable: bool = True
-
-    def __post_init__(self) -> None:
-        if self._has_maps and self.values.dtype.kind in "buif":
-            return
-        if self.values.ndim != 2 or self.values.dtype.kind not in "buif":
-            shape = " x ".join(map(str, self.values.shape))
-            raise CostError(
-                f"the costs are an array of shape {shape or '()'} and type {self.values.dtype}. Give a table of "
-                f"numbers with a row per round and a column per state (T x {self.lmdp.n}){self._or_maps()}."
-            )
-        by_position(self.values.shape[1], self.lmdp)
-
-    def _or_maps(self) -> str:
-        shape = self.lmdp.map_shape or self.lmdp.grid_shape
-        return "" if shape is None else f", or a map per round (T x {shape[0]} x {shape[1]})"
-
-    @property
-    def _has_maps(self) -> bool:
-        """Whether a round is a map: rounds x rows x columns."""
-        return self.values.ndim == 3 and self.lmdp.names.is_map(self.values.shape[1:])
-
-    @property
-    def T(self) -> int:
-        """The number of rows."""
-        return int(self.values.shape[0])
-
-    def blocks(self, start: int) -> Iterator[Floats]:
-        """The rows from ``start`` on, as copies."""
-        if self._has_maps:
-            size = block_rows(self.values[0].size)
-            for first in range(start - 1, self.T, size):
-                block = np.array(self.values[first : first + size], dtype=np.float64)
-                yield np.ascontiguousarray(in_rounds(block, self.lmdp.names))
-            return
-        columns = by_position(self.values.shape[1], self.lmdp)
-        size = block_rows(self.values.shape[1])
-        for first in range(start - 1, self.T, size):
-            yield np.array(self.values[first : first + size, columns], dtype=np.float64, order="C")
-
-    def update(self, digest: Hash) -> None:
-        """The bytes of the file or of the numbers, and which columns are kept."""
-        if self.path is None:
-            digest.update(repr(self.values.shape).encode())
-            for block in self.blocks(1):
-                digest.update(block.tobytes())
-        else:
-            update_with_file(digest, self.path, self.lmdp)
-
-
 def update_with_file(digest: Hash, path: Path, lmdp: LMDP, missing: float | None = None) -> None:
     """Feed the bytes of a file and all of the model that decides which of its columns are read."""
     if missing is not None:
@@ -281,24 +231,6 @@ def update_with_file(digest: Hash, path: Path, lmdp: LMDP, missing: float | None
     with path.open("rb") as stream:
         while piece := stream.read(2**20):
             digest.update(piece)
-
-
-def as_costs(costs: Any, lmdp: LMDP, *, scale: tuple[float, float] | None = None) -> Costs:
-    """Costs from an array of T x n numbers (or as many columns as before states were dropped); a Costs as it is.
-
-    A DataFrame has a row a round, and its columns are named after the states; a list may hold rounds by name.
-    """
-    if isinstance(costs, Costs):
-        if costs.n != lmdp.n:
-            raise CostError(f"{costs.name} has costs for {costs.n} states, but the model has {lmdp.n}.")
-        return costs
-    told = in_rounds(costs, lmdp.names)
-    try:
-        values = np.asarray(list(told) if isinstance(told, Told) else told)
-    except ValueError:
-        raise CostError("the rounds differ in length. Give one cost per state in each.") from None
-    table = Table(values, lmdp)
-    return Costs(table, lmdp.n, table.T, "array", 0, *as_scale(scale), lmdp.labels)
 
 
 def as_scale(scale: tuple[float, float] | None) -> tuple[float, float]:

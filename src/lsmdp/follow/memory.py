@@ -98,10 +98,8 @@ class Kept(NamedTuple):
 
 def save(path: str | PathLike[str], lmdp: LMDP, learner: AnyLearner, state: State) -> None:
     """Keep what a learner knows in a file: all of it, or the file is as it was."""
-    place, player, t = _place(path), CompleteLearner.of(learner), getattr(state, "t", 0)
-    kept = Kept(
-        state, int(t) if isinstance(t, int | np.integer) else 0
-    )  # a learner of your own may mean otherwise by t
+    place, player = _place(path), CompleteLearner.of(learner)
+    kept = Kept(state, player.rounds_seen(state))
     _require_its_own(lmdp, player, state)
     content = _snapshot(lmdp, player, kept)
     with _explained(place), _unless_in_use(place), atomic(place) as stream:

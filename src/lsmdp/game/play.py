@@ -43,8 +43,8 @@ from lsmdp.game.records import (
     tally_form,
     tally_from,
 )
+from lsmdp.given_costs import in_rounds
 from lsmdp.inputs.forms import COUNT, Form, Past, anything, require, vector
-from lsmdp.labels import in_rounds
 from lsmdp.learners import LearnerLike, VisitingLearner, completed, seeing
 from lsmdp.learners.protocol import within
 from lsmdp.model import LMDP

@@ -19,7 +19,6 @@ from lsmdp.game.records import Records
 from lsmdp.inputs.forms import Past
 from lsmdp.learners import CompleteLearner, State, unpack
 from lsmdp.learners.protocol import within
-from lsmdp.mixture import Mixture
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 
@@ -43,11 +42,6 @@ class Player:
     def law(self) -> Floats:
         """The law of the state before the coming round."""
         return self.accounts.law
-
-    @property
-    def plays_kernels(self) -> bool:
-        """Whether its policies come from no value function, as those of a pool: they have no ideal loss."""
-        return self.state is not None and isinstance(self.coming, Mixture)
 
     @property
     def coming(self) -> AnyPolicy:

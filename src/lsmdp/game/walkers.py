@@ -26,6 +26,7 @@ from lsmdp._core.walks import running_sums, walk
 from lsmdp.arrays import CSR, Floats, Ints
 from lsmdp.errors import AssumptionError, ConvergenceError, SpecError
 from lsmdp.game import Run, start_law
+from lsmdp.given_costs import is_replayable
 from lsmdp.model import LMDP
 from lsmdp.output.tables import log_table
 from lsmdp.policy import AnyPolicy, Policy
@@ -132,7 +133,7 @@ def replay(
             "the policy of that round; what it would play later depends on costs to come. Ask for fewer steps, or for "
             "more walkers."
         )
-    if not getattr(run.costs, "replayable", True):
+    if not is_replayable(run.costs):
         raise SpecError("the costs of this run could be read only once, so nobody can say again what was played.")
     lmdp, rng = run.lmdp, np.random.default_rng(seed)
     states = _drawn(run.game.start if start is None else start_law(lmdp, start), walkers, rng)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lsmdp.errors import LsmdpError, SpecError
+import numpy as np
+
+from lsmdp.errors import CostError, LsmdpError, SpecError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,3 +45,35 @@ def arrow_table(given: Any, what: str, kind: type[LsmdpError] = SpecError) -> pa
         reason = str(broken).split("\n")[0].strip(" .") or type(broken).__name__
         raise kind(f"{what} is no table that can be read ({reason}). Give columns of names and numbers.") from None
     return table.select([place for place, name in enumerate(table.column_names) if not PANDAS_INDEX.fullmatch(name)])
+
+
+def is_frame(given: Any) -> bool:
+    """Whether this has the interface of a DataFrame of pandas, as far as it is used here."""
+    return hasattr(given, "to_numpy") and hasattr(given, "columns")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table of a library without pandas' interface, by its columns: which is all that is asked of a DataFrame."""
+
+    table: Mapping[str, Any]
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+        return list(self.table)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.table[name]
+
+    def to_numpy(self) -> Any:
+        """All columns, side by side."""
+        return np.column_stack(list(self.table.values()))
+
+
+def as_frame(given: Any) -> Any:
+    """A table that offers itself as one and has no interface of pandas; anything else as it is."""
+    if hasattr(given, "to_numpy") or isinstance(given, np.ndarray) or not is_table(given):
+        return given
+    table = arrow_table(given, "the table of costs", CostError)
+    return Frame({name: table[name].to_numpy() for name in table.column_names})

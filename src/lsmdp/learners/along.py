@@ -72,6 +72,11 @@ class Along:
         """That of the learner."""
         return self.learner.name
 
+    @property
+    def plays_mixtures(self) -> bool | None:
+        """What the learner declares; None where it does not say."""
+        return self.learner.declared_mixtures
+
     def init(self, lmdp: LMDP) -> AlongState:
         """Before round 1."""
         at = 0 if self.start is None else int(self._drawn(0).choice(lmdp.n, p=self.start))

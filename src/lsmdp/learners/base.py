@@ -70,6 +70,11 @@ class LearnerBase(ABC):
         return None
 
     @property
+    def plays_mixtures(self) -> bool:
+        """Whether its policies are mixtures: kernels that come from no value function."""
+        return False
+
+    @property
     def follows_the_leader(self) -> bool:
         """Whether it plays alg:ftl itself, the optimum for the mean of all costs so far."""
         return False

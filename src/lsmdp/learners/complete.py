@@ -11,6 +11,7 @@ holds where it does not, is here and nowhere else:
     takes_blocks        whether it is faster if it is given many rounds at once     True
     bounds              bounds on the least average cost, for the mean of costs     those of report(state, state),
                         that the coming policy was chosen for                       and none where these are nan
+    plays_mixtures      whether its policies are mixtures (mixture.py)              as the coming policy is
     follows_the_leader  whether it is alg:ftl itself                                False
     tracking            how it tracks the leader by Bellman updates                 None: it does not
     experts             the learners of a pool, whose laws are in its state         none
@@ -205,6 +206,21 @@ class CompleteLearner:
         return found
 
     @property
+    def declared_mixtures(self) -> bool | None:
+        """Whether it declares that its policies are mixtures, or that none of them is; None where it does not say."""
+        declared = getattr(self.own, "plays_mixtures", None)
+        return None if declared is None else bool(declared)
+
+    def plays_mixtures(self, lmdp: LMDP, state: State) -> bool:
+        """Whether its policies are mixtures: they come from no value function, and have no ideal loss.
+
+        Where it does not say, its coming policy does; without a state there is none, and values are what most play.
+        """
+        if self.declared_mixtures is None and state is not None:
+            return isinstance(self.policy(lmdp, state), Mixture)
+        return bool(self.declared_mixtures)
+
+    @property
     def follows_the_leader(self) -> bool:
         """Whether it is alg:ftl itself, the optimum for the mean of all costs so far."""
         return bool(getattr(self.own, "follows_the_leader", False))
@@ -273,6 +289,11 @@ class CompleteLearner:
         kernels = Kernels(np.array([each.matrix().data for each in policies]), np.array([p.kl() for p in policies]))
         return Played((), lo, hi, steps, state, policies=made, kernels=kernels)
 
+    def rounds_seen(self, state: State) -> int:
+        """How many rounds this state has seen, where it counts them in ``t``; 0 where it does not say."""
+        t = getattr(state, "t", 0)
+        return int(t) if isinstance(t, int | np.integer) else 0  # one that is not ours may mean otherwise by t
+
     def pack(self, state: State) -> dict[str, Any]:
         """Its state as named arrays."""
         try:
@@ -294,6 +315,11 @@ class CompleteLearner:
             raise SpecError(
                 f'{method} of "{self.name}" returned a policy of another model ({policy.lmdp!r}). Make it with the '
                 "model that it is given: lsmdp.Policy(lmdp, v)."
+            )
+        if self.declared_mixtures is not None and self.declared_mixtures != isinstance(policy, Mixture):
+            raise SpecError(
+                f'"{self.name}" declares plays_mixtures = {self.declared_mixtures}, and its {method} returned '
+                f"{_kind(policy)}. Let all of its policies be lsmdp.Mixture and say True, or none and say False."
             )
         return policy
 

@@ -68,6 +68,11 @@ class Fixed(LearnerBase):
         """fixed."""
         return "fixed"
 
+    @property
+    def plays_mixtures(self) -> bool:
+        """Whether the policy that was given is one."""
+        return not isinstance(self.fixed, Policy)
+
     def init(self, lmdp: LMDP) -> FixedState:
         """Nothing to know; but the policy must belong to a model of this size."""
         if self.fixed.lmdp.n != lmdp.n:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -63,12 +64,30 @@ NAMES = {
 }
 
 
+# This is what experts without an option do.
+HABITS = {
+    "passive": "does not steer",
+    "track": "remembers all rounds",
+    "ftl": "remembers all rounds",
+    "seek": "looks for a period in the costs",
+}
 YARDSTICK = "(sees c_t): it is shown the cost of a round before it plays it. A yardstick, not a learner."
 
 
 def titled(name: str, clairvoyant: bool) -> str:
     """How tables name a learner: one that sees the cost of the round it plays is a yardstick, and is marked as such."""
     return f"{name} (sees c_t)" if clairvoyant else name
+
+
+def in_few_words(name: str) -> str:
+    """What a learner of the library does, for a table that lists the experts of a pool; nothing of others."""
+    if found := re.fullmatch(r"discounted-track:(1|0\.\d*[1-9])", name):
+        rounds = round(1.0 / float(found[1]))
+        return "goes by the last cost alone" if rounds == 1 else f"remembers about {rounds:,} rounds"
+    if found := re.fullmatch(r"clock:(\d+)", name):
+        period = int(found[1])
+        return f"expects costs to come back after {period:,} round{'s' * (period != 1)}"
+    return HABITS.get(name, "")
 
 
 def learner_by_name(spec: str) -> Learner:

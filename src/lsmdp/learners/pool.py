@@ -193,6 +193,11 @@ class Pool(LearnerBase):
         return Experts.of(self.experts)
 
     @property
+    def plays_mixtures(self) -> bool:
+        """Always."""
+        return True
+
+    @property
     def hedges(self) -> bool:
         """Whether its weights are those of plain Hedge, which have a proved rate."""
         return not self.swift

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +42,7 @@ from lsmdp.arrays import (
 )
 from lsmdp.convex import policy_of
 from lsmdp.errors import CostError, SpecError
-from lsmdp.labels import in_rounds
+from lsmdp.given_costs import Seekable, in_rounds
 from lsmdp.model import LMDP
 from lsmdp.regret.comparators import (
     BLOCK_NUMBERS,
@@ -64,14 +64,6 @@ FOREMOST = ("cold time average", "leader", "time average")
 COLD_TEMPERATURE = 0.25
 RANDOM_STARTS = 6  # The search starts from this many random policies besides; each of them costs a search.
 PASSIVE_SHARE = 0.05  # A random start has this share of P in it, so that its gradient sees every move.
-
-
-@runtime_checkable
-class Seekable(Protocol):
-    """Costs that can be read from any round on."""
-
-    def from_round(self, t: int) -> Iterator[Any]:
-        """c_t, c_{t+1}, ..."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

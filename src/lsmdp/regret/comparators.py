@@ -34,7 +34,7 @@ from lsmdp.arrays import (
 from lsmdp.convex import as_policy_kernel, policy_of
 from lsmdp.costs.sequence import Costs as CostSequence
 from lsmdp.errors import CostError, SpecError
-from lsmdp.labels import in_rounds
+from lsmdp.given_costs import in_rounds
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 

@@ -36,7 +36,7 @@ from lsmdp._core.hindsight import values_back
 from lsmdp._core.sparse import rows
 from lsmdp.arrays import EPS, Floats, as_distribution, read_only
 from lsmdp.errors import CostError, SpecError
-from lsmdp.labels import in_rounds
+from lsmdp.given_costs import Seekable, in_rounds, is_replayable, known_length
 from lsmdp.model import LMDP
 from lsmdp.regret.comparators import blocks, stacked
 
@@ -81,13 +81,13 @@ class Rounds:
     def of(cls, lmdp: LMDP, costs: Any, T: int | None = None) -> Rounds:
         """The first T of these costs, or all of them."""
         costs = in_rounds(costs, lmdp.names)
-        if not getattr(costs, "replayable", True):
+        if not is_replayable(costs):
             raise SpecError(
                 "the costs could be read only once, and a plan in hindsight reads them again, from the last to the "
                 "first. Give them as an array, a list or a file."
             )
-        T = _length(costs) if T is None else T
-        if not (isinstance(costs, np.ndarray | list | tuple) or hasattr(costs, "from_round")):
+        T = known_length(costs) if T is None else T
+        if not isinstance(costs, np.ndarray | list | tuple | Seekable):
             costs, T = _held(costs, T, lmdp.n)
         if not T:
             raise CostError("the costs have no rounds. Give at least one cost vector.")
@@ -116,16 +116,6 @@ class Rounds:
                 "Give the costs that were played."
             )
         return stacked(found, self.n, first + 1)
-
-
-def _length(costs: Any) -> int | None:
-    """How many there are, where that can be said without reading them all."""
-    if isinstance(costs, np.ndarray | list | tuple):
-        return len(costs)
-    known: int | None = getattr(costs, "T", None)
-    if known is None and hasattr(costs, "from_round"):
-        return sum(1 for _ in costs.from_round(1))
-    return known
 
 
 def _held(costs: Any, T: int | None, n: int) -> tuple[Floats, int]:

@@ -21,21 +21,20 @@ where ideal is the idealised loss and lambda the average cost lambda_{T+1} of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lsmdp.arrays import Floats
-from lsmdp.costs.sequence import Costs as CostSequence
+from lsmdp.costs.sequence import first_rounds
 from lsmdp.errors import SpecError
+from lsmdp.given_costs import is_replayable
 from lsmdp.learners import titled
 from lsmdp.output.notebooks import regret_html
 from lsmdp.regret.bracket import Bracket
 from lsmdp.regret.bracket import bracket as bracket_of
-from lsmdp.regret.comparators import Costs, fixed_cost
+from lsmdp.regret.comparators import fixed_cost
 from lsmdp.regret.dynamic import Dynamic, replay, work_of_plan, work_of_replay
 from lsmdp.regret.guarantee import MIXING_SUMS_SHOWN, guarantee
 from lsmdp.regret.hindsight import Hindsight
@@ -181,7 +180,7 @@ def regret(run: Run, *, bracket: bool = False, dynamic: bool | None = None) -> R
     leader = solve(lmdp, game.seen.mean, tol=LEADER_GAP, throw=False)
     notes: list[str] = []
     leader_cost, bounds, along, plan = None, None, {}, None
-    if not getattr(run.costs, "replayable", True):
+    if not is_replayable(run.costs):
         notes.append("the costs could be read only once, so no comparator was evaluated on them")
         if dynamic:
             raise SpecError(
@@ -252,7 +251,11 @@ def _dynamic(run: Run, plan: Hindsight | None, wanted: bool | None, notes: list[
 def _without_law(run: Run) -> list[str]:
     """Why a sum over all rounds at the stationary laws is not known, where it would be cheap."""
     both = zip(run.game.players, run.game.tallies, strict=True)
-    lost = [player.learner.name for player, tally in both if np.isnan(tally.ideal_loss) and not player.plays_kernels]
+    lost = [
+        player.learner.name
+        for player, tally in both
+        if np.isnan(tally.ideal_loss) and not player.learner.plays_mixtures(run.lmdp, player.state)
+    ]
     if not lost or not run.lmdp.law_is_cheap:
         return []
     return [
@@ -300,25 +303,9 @@ def _leaders_along(run: Run) -> dict[int, float]:
     found, start = {}, None
     for t, c_bar, _ in marks:
         leader = solve(run.lmdp, c_bar, tol=LEADER_GAP, start=start, throw=False)
-        found[t] = fixed_cost(run.lmdp, leader.policy, _first(run.costs, t), run.game.start).loss
+        found[t] = fixed_cost(run.lmdp, leader.policy, first_rounds(run.costs, t), run.game.start).loss
         start = leader
     return found
-
-
-def _first(costs: Costs, rounds: int) -> Costs:
-    """The first rounds of a cost sequence."""
-    return replace(costs, T=rounds) if isinstance(costs, CostSequence) else _First(costs, rounds)
-
-
-@dataclass(frozen=True)
-class _First:
-    """The first rounds of any other costs."""
-
-    costs: Costs
-    rounds: int
-
-    def __iter__(self) -> Iterator[Any]:
-        return islice(iter(self.costs), self.rounds)
 
 
 def _interval(paid: Floats) -> tuple[float, float] | None:

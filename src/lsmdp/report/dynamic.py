@@ -16,6 +16,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.game import Run
+from lsmdp.given_costs import is_replayable
 from lsmdp.regret.dynamic import Dynamic, replay
 from lsmdp.regret.hindsight import Hindsight
 from lsmdp.regret.summary import ABOUT_DYNAMIC
@@ -35,7 +36,7 @@ SHARE_OF_A_NAMED_PLACE = 0.001  # A place with less than this share of the whole
 def attribution(folder: Folder, run: Run, which: str, watch: Callable[[int], None]) -> Attributed | None:
     """The dynamic regret of everybody by rounds and states: as the folder has it, or played again for ``all``."""
     known = read_dynamic(folder)
-    if known is not None or which != "all" or not getattr(run.costs, "replayable", True):
+    if known is not None or which != "all" or not is_replayable(run.costs):
         return known
     plan = Hindsight.of(run.lmdp, run.costs, run.game.start, run.rounds)
     learners = [player.learner for player in run.game.players]

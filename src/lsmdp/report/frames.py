@@ -16,6 +16,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.game import Run
+from lsmdp.given_costs import is_replayable
 from lsmdp.model import LMDP
 from lsmdp.report.layout import layout
 from lsmdp.runs import Folder
@@ -34,7 +35,7 @@ def places_of(lmdp: LMDP) -> Floats | None:
 
 def film_of(folder: Folder, run: Run, watch: Callable[[int], None]) -> Film | None:
     """The film of a finished run: as the folder has it, or from its rounds, played again. None: there is no map."""
-    if not has_places(run.lmdp) or not getattr(run.costs, "replayable", True):
+    if not has_places(run.lmdp) or not is_replayable(run.costs):
         return None
     film = Film(run.lmdp, [player.learner for player in run.game.players], run.rounds)
     if not film.read(folder, run.rounds):

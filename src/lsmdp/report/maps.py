@@ -14,6 +14,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.game import Run
+from lsmdp.given_costs import is_replayable
 from lsmdp.learners.names import titled
 from lsmdp.model import LMDP
 from lsmdp.pictures import palette
@@ -177,5 +178,5 @@ def _table_of_states(run: Run, told: Attributed | None) -> dict[str, Any]:
 
 
 def _no_map(run: Run) -> str:
-    replayable = getattr(run.costs, "replayable", True)
+    replayable = is_replayable(run.costs)
     return " and no coordinates" if replayable else ", and its costs cannot be read again to show it round by round"

@@ -7,20 +7,13 @@ with the weight w on the newest cost, it remembers about 1/w rounds.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from lsmdp.learners.names import in_few_words
 from lsmdp.report.pages.words import counted, figure, percent
 from lsmdp.report.words import decimals, named
 
-# This is what some experts of the library do.
-KNOWN = {
-    "passive": "does not steer",
-    "track": "remembers all rounds",
-    "ftl": "remembers all rounds",
-    "seek": "looks for a period in the costs",
-}
 SHARE_OF_ALL = 0.995  # A weight from here on is told as all of it.
 
 
@@ -38,7 +31,7 @@ def _part(name: str, loss: float, told: Mapping[str, Any]) -> dict[str, Any]:
     heaviest = max(experts, key=lambda item: float(item[1]["weight"]))
     share = float(heaviest[1]["weight"])
     trust = "has put all of its trust" if share >= SHARE_OF_ALL else f"has put {percent(round(share, 3))} of its trust"
-    does = _told(heaviest[0])
+    does = in_few_words(heaviest[0])
     best = told["experts"][told["best"]]["loss"]
     more = figure(abs(loss - best))
     beside = f"{more} more" if loss > best else f"{more} less" if loss < best else "as much"
@@ -52,15 +45,5 @@ def _part(name: str, loss: float, told: Mapping[str, Any]) -> dict[str, Any]:
         f"experts paid, weighted by its trust ({figure(told['mixed_losses'], 5)}), and what the changes of trust cost "
         f"({figure(told['lag_of_the_law'])}).",
         "decimals": decimals([one["loss"] for _, one in experts]),
-        "rows": [[expert, one["loss"], 100.0 * one["weight"], _told(expert)] for expert, one in experts],
+        "rows": [[expert, one["loss"], 100.0 * one["weight"], in_few_words(expert)] for expert, one in experts],
     }
-
-
-def _told(expert: str) -> str:
-    """What an expert of the library does, in a few words; nothing of others."""
-    if found := re.fullmatch(r"discounted-track:(1|0\.\d*[1-9])", expert):
-        rounds = round(1.0 / float(found[1]))
-        return "goes by the last cost alone" if rounds == 1 else f"remembers about {rounds:,} rounds"
-    if found := re.fullmatch(r"clock:(\d+)", expert):
-        return f"expects costs to come back after {counted(int(found[1]), 'round')}"
-    return KNOWN.get(expert, "")

@@ -18,6 +18,8 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.game import Run
+from lsmdp.given_costs import is_replayable
+from lsmdp.learners import CompleteLearner, learner_by_name
 from lsmdp.learners.names import titled
 from lsmdp.model import STATES_TO_ORDER
 from lsmdp.regret.summary import LEADER_GAP
@@ -105,10 +107,15 @@ class Rounds:
         """lambda_{t+1} for t = 1, ..., T, where somebody knows it."""
         if found is not None and summary["rounds"] == found.game.T:
             return np.asarray(found.game.leader.average_cost[1:] * found.game.temperature)
-        if "ftl" not in self.by_learner:
+        leader = next((name for name in self.by_learner if _follows_the_leader(name)), None)
+        if leader is None:
             return None
-        known = self.by_learner["ftl"]["average_cost"]
+        known = self.by_learner[leader]["average_cost"]
         return np.append(known[1:], summary["average_cost_of_leader"])
+
+
+def _follows_the_leader(name: str) -> bool:
+    return CompleteLearner.of(learner_by_name(name)).follows_the_leader
 
 
 def _learners(summary: dict[str, Any], floor: float) -> list[dict[str, Any]]:
@@ -261,7 +268,7 @@ def _median(values: Floats) -> float | None:
 
 def looked_at(run: Run, which: str) -> int:
     """On how many rounds, from the first on, the theory is evaluated: of a small game a sample is all of them."""
-    if which == "none" or not getattr(run.costs, "replayable", True):
+    if which == "none" or not is_replayable(run.costs):
         return 0
     sample = max(FEWEST_ROUNDS, int(WORK_OF_A_SAMPLE / work_of_a_round(run)))
     return run.rounds if which == "all" else min(run.rounds, sample)

@@ -32,7 +32,7 @@ from lsmdp.inputs.files import UnreadableError
 from lsmdp.inputs.parquet import CHECKSUMS, read_parquet
 from lsmdp.learners import CompleteLearner
 from lsmdp.model import LMDP
-from lsmdp.policy import AnyPolicy
+from lsmdp.policy import AnyPolicy, Policy
 from lsmdp.runs.folder import Folder, damaged
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Film:
         """Keep a frame of round t, before it is played."""
         fields = {("", "cost"): scaled(cost), ("", "mean"): scaled(mean)}
         for name, (policy, law) in standing.items():
-            fields[name, "value"] = scaled(getattr(policy, "v", np.zeros(law.size)))  # a mixture has none
+            fields[name, "value"] = scaled(policy.v if isinstance(policy, Policy) else np.zeros(law.size))
             fields[name, "law"] = scaled(law, root=True)
             fields[name, "flow"] = self._flow(policy)
         self.frames.append(Frame(t, fields))

@@ -18,6 +18,7 @@ import numpy as np
 
 from lsmdp.game import Run, Tally
 from lsmdp.game.records import tally_form
+from lsmdp.given_costs import is_replayable
 from lsmdp.learners import CompleteLearner
 from lsmdp.regret import regret
 from lsmdp.regret.summary import ABOUT_DYNAMIC
@@ -31,7 +32,7 @@ IN_UNITS = ("loss", "state_cost", "control_cost", "ideal_loss", "idealised_regre
 def summarise(folder: Folder, run: Run) -> dict[str, Any]:
     """The figures of a run that was played to its end."""
     spec = folder.spec()
-    insists = True if spec.dynamic and getattr(run.costs, "replayable", True) else None
+    insists = True if spec.dynamic and is_replayable(run.costs) else None
     known = regret(run, bracket=spec.bracket, dynamic=insists)
     if told := attributed(known):
         write_dynamic(folder, run.lmdp, told)

@@ -29,6 +29,7 @@ from lsmdp.arrays import (
     row_sums,
 )
 from lsmdp.errors import AssumptionError, ConvergenceError
+from lsmdp.given_costs import is_replayable
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 from lsmdp.regret.bracket import bracket
@@ -50,7 +51,7 @@ class Again:
     @property
     def possible(self) -> bool:
         """Whether a second pass sees the same costs."""
-        return bool(getattr(self.costs, "replayable", not isinstance(self.costs, Iterator)))
+        return is_replayable(self.costs)
 
     def __iter__(self) -> Iterator[Floats]:
         for c_t in islice(iter(self.costs), self.T):

@@ -42,7 +42,7 @@ from lsmdp.arrays import (
 )
 from lsmdp.errors import ConvergenceError, CostError, SpecError
 from lsmdp.game import is_mark, start_law
-from lsmdp.labels import in_rounds
+from lsmdp.given_costs import in_rounds
 from lsmdp.learners import CompleteLearner, LearnerLike, Tracking, completed
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
@@ -221,11 +221,6 @@ def trace(
     return writer.close(costs, dict(rivals or {}), search)
 
 
-def _has_values(lmdp: LMDP, learner: CompleteLearner, start: Floats) -> bool:
-    """Whether the policies of a learner are those of value functions."""
-    return isinstance(learner.policy(lmdp, learner.init(lmdp, start)), Policy)
-
-
 class _Writer:
     """The record while it is being written."""
 
@@ -252,7 +247,7 @@ class _Writer:
         self.now = Moment(unit, np.zeros(unit.n), leader(unit, np.zeros(unit.n), None))
         self.response = self._respond()
         self.leaders.add(self.now.row(self.hitting, self.response))
-        mixing = [learner for learner in learners if not _has_values(lmdp, learner, start)]
+        mixing = [learner for learner in learners if learner.plays_mixtures(lmdp, learner.init(lmdp, start))]
         self.pools = [TracedPool(lmdp, unit, start, learner) for learner in mixing]
         others = [learner for learner in learners if learner not in mixing]
         self.players = [Traced(lmdp, start, learner, self.now) for learner in (None, *others)]

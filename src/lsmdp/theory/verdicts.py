@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from lsmdp.arrays import Floats
+from lsmdp.costs.sequence import first_rounds
 from lsmdp.errors import SpecError
 from lsmdp.game import Run
+from lsmdp.given_costs import is_replayable
 from lsmdp.learners import LearnerLike, completed
 from lsmdp.model import LMDP
 from lsmdp.theory.beyond import posteriori_terms, sharp_terms
@@ -155,33 +156,15 @@ def certify(
 
 
 def _certify_run(run: Run, rounds: int, recorded: Mapping[str, float], **options: Any) -> Certificates:
-    if not getattr(run.costs, "replayable", True):
+    if not is_replayable(run.costs):
         raise SpecError(
             "the costs of this run came from standard input and cannot be read again. Play them from a file."
         )
     blind = [player.learner for player in run.game.players if not player.learner.clairvoyant]
-    game = trace(run.lmdp, _First(run.costs, rounds), blind, start=run.game.start, **options)
+    game = trace(run.lmdp, first_rounds(run.costs, rounds), blind, start=run.game.start, **options)
     everyone: list[PlayerTrace | PoolTrace] = [*game.players, *game.pools]
     known = [player for player in everyone if player.name in recorded]
     return _look(game, [_replayed(game, player, recorded[player.name]) for player in known])
-
-
-@dataclass(frozen=True, eq=False)
-class _First:
-    """The rounds that were played."""
-
-    costs: Any
-    T: int
-    replayable: bool = True
-
-    def __iter__(self) -> Any:
-        return islice(iter(self.costs), self.T)
-
-    def __getattr__(self, name: str) -> Any:
-        """From any round on, where the costs can be read so."""
-        if name != "from_round" or not hasattr(self.costs, name):
-            raise AttributeError(name)
-        return lambda t: islice(self.costs.from_round(t), self.T - t + 1)
 
 
 def _look(game: Trace, replays: list[Certificate]) -> Certificates:
