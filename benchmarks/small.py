@@ -15,7 +15,7 @@ import time
 
 import lsmdp
 from benchmarks.families import dense
-from lsmdp.game import in_blocks, start_law
+from lsmdp.game import costs_in_blocks, start_law
 from lsmdp.game.accounts import Accounts
 
 WARM = 2000  # rounds, for the compiler
@@ -31,7 +31,7 @@ def split(rounds: int, states: int) -> dict[str, float]:
         raise lsmdp.SpecError(f"{states} states are too many for many rounds in one call.")
     accounts = Accounts.open(lmdp, start_law(lmdp, 0), 0, 0)
     began = time.process_time()
-    for block in in_blocks(costs, states):
+    for block in costs_in_blocks(costs, states):
         drawn = time.process_time()
         found = learner.observe_block(lmdp, state, block)
         learnt = time.process_time()

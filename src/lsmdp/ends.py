@@ -24,9 +24,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lsmdp.arrays import Floats, Ints, as_cost, as_terminal, read_only
+from lsmdp.arrays import Floats, Ints, as_terminal, read_only
 from lsmdp.errors import CostError, LsmdpError, SpecError
-from lsmdp.given_costs import Seekable, in_rounds, is_replayable, known_length
+from lsmdp.given_costs import Seekable, cost_of_round, in_rounds, is_replayable, known_length
 from lsmdp.model import LMDP
 
 LARGEST_COST = 1e300  # Costs, temperatures and their ratio are at most this large, since v adds up many of them.
@@ -158,7 +158,7 @@ class CostTable:
             rows = islice(self.given.from_round(first + 1), last - first)
         out = np.empty((last - first, self.lmdp.n))
         for t, row in enumerate(rows):
-            out[t] = _cost_of_round(self.lmdp, row, first + t + 1)
+            out[t] = cost_of_round(row, self.lmdp.names, first + t + 1)
         require_range(float(np.abs(out).max(initial=0.0)), self.lmdp.temperature)
         return out
 
@@ -174,17 +174,10 @@ def require_range(size: float, T: float) -> None:
 
 def _stacked(lmdp: LMDP, costs: Any) -> Floats:
     try:
-        rounds = [_cost_of_round(lmdp, row, t) for t, row in enumerate(costs, start=1)]
+        rounds = [cost_of_round(row, lmdp.names, t) for t, row in enumerate(costs, start=1)]
     except TypeError:
         raise CostError("the costs are no sequence. Give a list with one cost vector for each round.") from None
     return np.array(rounds) if rounds else np.empty((0, lmdp.n))
-
-
-def _cost_of_round(lmdp: LMDP, row: Any, t: int) -> Floats:
-    try:
-        return as_cost(row, lmdp.names)
-    except CostError as bad:
-        raise CostError(f"round {t}: {bad}") from None
 
 
 def _as_terminal_cost(state: Any, cost: Any) -> float:

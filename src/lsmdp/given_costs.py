@@ -8,18 +8,20 @@ the states. What else a sequence can do is declared here, once, and asked for no
     replayable      whether it can be gone through more than once                    ``is_replayable``
     T               how many rounds there are, where that is known beforehand        ``known_length``
 
-An iterator that does not say otherwise can be gone through once; everything else, as often as one likes.
+An iterator that does not say otherwise can be gone through once; everything else, as often as one likes. ``in_blocks``
+checks costs and hands them out some rounds at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from lsmdp.arrays import Floats, States, as_cost
 from lsmdp.errors import CostError
 from lsmdp.inputs.frames import as_frame, is_frame
 from lsmdp.labels import Ints, Names, in_order, is_named
@@ -101,6 +103,32 @@ def _once(states: Any, at: Ints, t: int) -> Ints:
     if times.max() > 1:
         raise CostError(f'the cost of round {t} names "{names[times.argmax()]}" {times.max()} times. Keep one of them.')
     return at
+
+
+def in_blocks(rounds: Iterable[Any], n: int, size: int, first: int = 1) -> Iterator[Floats]:
+    """Costs of consecutive rounds, checked, as arrays of at most ``size`` x n; ``first`` is the first one's number."""
+    rest = iter(rounds)
+    while pulled := list(islice(rest, size)):
+        yield stacked(pulled, n, first)
+        first += len(pulled)
+
+
+def stacked(rounds: Sequence[Any] | Floats, n: int, first: int) -> Floats:
+    """Rounds from ``first`` on as one array, or a sentence about the first that is no cost."""
+    parts, shape = ([rounds], (len(rounds), n)) if isinstance(rounds, np.ndarray) else (rounds, (n,))
+    if all(isinstance(part, np.ndarray) and part.dtype == np.float64 and part.shape == shape for part in parts):
+        block = np.array(rounds)
+        if np.isfinite(block).all():
+            return block
+    return np.array([cost_of_round(c_t, n, t) for t, c_t in enumerate(rounds, first)])
+
+
+def cost_of_round(c_t: Any, states: States, t: int) -> Floats:
+    """One cost, or a sentence that begins with the number of its round."""
+    try:
+        return as_cost(c_t, states)
+    except CostError as wrong:
+        raise CostError(f"round {t}: {wrong}") from None
 
 
 @dataclass(frozen=True, eq=False)

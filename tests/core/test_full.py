@@ -34,7 +34,7 @@ from lsmdp.game import (
     Records,
     Round,
     Tally,
-    in_blocks,
+    costs_in_blocks,
     is_mark,
     next_mark,
     play,
@@ -217,7 +217,7 @@ def test_play_shows_the_same_rounds_however_the_costs_come() -> None:
         assert run.rounds == 3000
         shown[name] = without_time(rows)
     assert len(set(shown.values())) == 1
-    assert len(list(in_blocks(made, 24))) == 2  # that many numbers are drawn at a time
+    assert len(list(costs_in_blocks(made, 24))) == 2  # that many numbers are drawn at a time
 
 
 def test_a_bad_cost_in_a_block_changes_nothing() -> None:
@@ -234,7 +234,7 @@ def test_a_bad_cost_in_a_block_changes_nothing() -> None:
         play(lmdp, FollowTheLeader(), [np.ones(5), np.ones(4)])
 
 
-def test_tallies_add_up_the_same_in_blocks() -> None:
+def test_tallies_add_up_the_same_costs_in_blocks() -> None:
     """A round at a time, in two blocks, and by plain sums of the rows."""
     for records in Game.begin(dense(4), [Passive(), FollowTheLeader()]).play(uniform(40, 4)):
         one = Tally()
@@ -336,7 +336,7 @@ def test_few_inversions() -> None:
     assert later.state.lead.inverse is found.state.lead.inverse
 
 
-def test_run_folders_hold_the_same_bits_in_blocks_and_round_by_round(
+def test_run_folders_hold_the_same_bits_costs_in_blocks_and_round_by_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The table of rounds, the hash of the costs and the checkpoint; and the rounds are those of play."""

@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -16,15 +16,32 @@ import typer
 
 from lsmdp import __version__
 from lsmdp.errors import ConvergenceError, LsmdpError
-from lsmdp.sources.names import MODELS, listing
+from lsmdp.sources.names import MODELS
+
+
+def listing(title: str, names: Mapping[str, str]) -> str:
+    """All names with what they mean, one a line, for a help text (where \\b keeps the lines apart)."""
+    return "\n".join(["\b", f"{title}:", *(f"  {name:<26}{meaning}" for name, meaning in names.items())])
+
 
 KERNEL_HELP = (
     "A file (.npz, .npy, .mtx, .csv, .tsv, .txt, .parquet, .map or .map:8, .graphml, .gml, _net.tntp or _net.tntp:N) "
     "or a name from the list below."
 )
 # The epilogue of each command that takes a kernel lists the kernels by name.
-KERNELS = listing("Kernels by name", MODELS)
+KERNELS = listing("Kernels by name", {name.usage: name.meaning for name in MODELS.values()})
 COMPILING = "Compiling loops for their first use. They are kept on disk: the next start takes a second or two."
+# These options say how a kernel is read; ``read_model`` and the spec of a run have them by the same names.
+KERNEL_OPTIONS = (
+    "normalise",
+    "largest_class",
+    "teleport",
+    "lazy",
+    "temperature",
+    "columns",
+    "weight",
+    "undirected",
+)
 EXIT_CODES = "Exit codes: 0 done; 1 looked at and not so; 2 the input cannot be used; 130 interrupted."
 
 Kernel = Annotated[str, typer.Argument(metavar="KERNEL", help=KERNEL_HELP, show_default=False)]
@@ -88,6 +105,11 @@ def complaints() -> Iterator[None]:
     except KeyboardInterrupt as stop:
         _complain("Interrupted." if _notes(stop) else "Interrupted; nothing was written.", stop)
         raise typer.Exit(130) from None
+
+
+def kernel_options(context: typer.Context) -> dict[str, Any]:
+    """Those options of the command that is being run that say how its kernel is read."""
+    return {name: context.params[name] for name in KERNEL_OPTIONS if name in context.params}
 
 
 def command_line(context: typer.Context, name: str, **more: object) -> str:

@@ -23,6 +23,7 @@ from lsmdp.cli.base import (
     Weight,
     app,
     complaints,
+    kernel_options,
 )
 from lsmdp.cli.games import LEARNERS, Scale
 from lsmdp.errors import SpecError
@@ -49,6 +50,7 @@ Start = Annotated[
 
 @app.command(epilog=f"{PROTOCOL}\n\n{KERNELS}\n\n{LEARNERS}")
 def follow(
+    context: typer.Context,
     kernel: Kernel,
     learner: Learner = "ftl",
     state: State = None,
@@ -83,17 +85,7 @@ def follow(
             raise SpecError("there is no standard input. Write lines of JSON to it.")
         if sys.stdout is None:
             raise SpecError("there is no standard output, so nobody would hear the answers. Read lines from it.")
-        lmdp = read_model(
-            kernel,
-            normalise=normalise,
-            largest_class=largest_class,
-            teleport=teleport,
-            lazy=lazy,
-            temperature=temperature,
-            columns=columns,
-            weight=weight,
-            undirected=undirected,
-        )
+        lmdp = read_model(kernel, **kernel_options(context))
         moves = None
         if edge_costs is not None:
             lmdp, moves = in_unit(lmdp, read_edge_costs(edge_costs, lmdp))

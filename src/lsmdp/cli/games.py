@@ -23,6 +23,8 @@ from lsmdp.cli.base import (
     Weight,
     app,
     complaints,
+    kernel_options,
+    listing,
     print_json,
 )
 from lsmdp.costs.names import COST_ENDINGS, FAMILIES
@@ -74,17 +76,13 @@ Trust = Annotated[
 Run = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.", show_default=False)]
 
 
-def _listing(title: str, names: dict[str, str]) -> str:
-    return "\n".join(["\b", f"{title}:", *(f"  {name:<26}{meaning}" for name, meaning in names.items())])
-
-
 # The epilogue of each command that takes learners lists them by name.
-LEARNERS = _listing("Learners", {name: learner.meaning for name, learner in NAMES.items()})
+LEARNERS = listing("Learners", {name: learner.meaning for name, learner in NAMES.items()})
 # The epilogue of commands about games lists all that has a name.
 BY_NAME = "\n\n".join(
     [
         KERNELS,
-        _listing("Costs by name", {family.usage: family.meaning for family in FAMILIES.values()}),
+        listing("Costs by name", {family.usage: family.meaning for family in FAMILIES.values()}),
         LEARNERS,
     ]
 )
@@ -92,6 +90,7 @@ BY_NAME = "\n\n".join(
 
 @app.command(epilog=BY_NAME)
 def play(
+    context: typer.Context,
     kernel: Kernel,
     costs: Costs,
     learners: Learners = ["pool:auto", "ftl", "passive"],  # noqa: B006 - typer copies it
@@ -136,16 +135,9 @@ def play(
             scale=scale,
             bracket=bracket,
             dynamic=dynamic,
-            temperature=temperature,
-            normalise=normalise,
-            largest_class=largest_class,
-            teleport=teleport,
-            lazy=lazy,
-            columns=columns,
-            weight=weight,
-            undirected=undirected,
             edge_costs=edge_costs,
             missing=missing,
+            **kernel_options(context),
         )
         folder = runs.default_folder(kernel, costs) if out is None else out
         with Progress(quiet) as progress:

@@ -17,6 +17,7 @@ from lsmdp.cli.base import (
     Temperature,
     app,
     complaints,
+    kernel_options,
     print_json,
 )
 from lsmdp.cli.games import (
@@ -49,6 +50,7 @@ NoSearch = Annotated[bool, typer.Option("--no-search", help="Look for no better 
 
 @app.command(epilog=BY_NAME)
 def certify(
+    context: typer.Context,
     target: Target,
     costs: Costs = None,
     rounds: Rounds = None,
@@ -87,11 +89,7 @@ def certify(
                     "start": start,
                     "seed": seed,
                     "scale": scale,
-                    "temperature": temperature,
-                    "normalise": normalise,
-                    "largest_class": largest_class,
-                    "teleport": teleport,
-                    "lazy": lazy,
+                    **kernel_options(context),
                 }
                 found = _of_game(fields, not no_search, not cheap, progress)
         if as_json:

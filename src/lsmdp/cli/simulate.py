@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lsmdp.cli.base import (
+    KERNEL_OPTIONS,
     KERNELS,
     EdgeCosts,
     Json,
@@ -20,6 +21,7 @@ from lsmdp.cli.base import (
     app,
     as_argument,
     complaints,
+    kernel_options,
     print_json,
 )
 from lsmdp.cli.games import Trust
@@ -82,7 +84,6 @@ def simulate(
         moving.as_whole(walkers, "walkers")
         if steps is not None:
             moving.as_whole(steps, "steps")
-        repairs = {"normalise": normalise, "largest_class": largest_class, "teleport": teleport, "lazy": lazy}
         path = Path(source)
         wanted = (steps, walkers, start, seed)
         if path.is_dir():
@@ -92,8 +93,8 @@ def simulate(
             _only(context, "an answer of lsmdp solve")
             labels, steps, blocks = _of_answer(path, *wanted)
         else:
-            _only(context, "a kernel", "cost", "edge_costs", "temperature", *repairs)
-            labels, steps, blocks = _of_kernel(source, cost, edge_costs, temperature, repairs, *wanted)
+            _only(context, "a kernel", "cost", "edge_costs", *KERNEL_OPTIONS)
+            labels, steps, blocks = _of_kernel(source, cost, edge_costs, kernel_options(context), *wanted)
         tables = moving.tables(blocks, labels)
         if out is None:
             stream_tables(tables, typer.get_binary_stream("stdout"))
@@ -148,8 +149,7 @@ def _of_kernel(
     kernel: str,
     cost: str | None,
     edge_costs: str | None,
-    temperature: float,
-    repairs: dict[str, Any],
+    reading: dict[str, Any],
     steps: int | None,
     walkers: int,
     start: str | None,
@@ -160,7 +160,7 @@ def _of_kernel(
     from lsmdp.solvers import solve
     from lsmdp.sources import read_cost, read_edge_costs, read_model
 
-    lmdp = read_model(kernel, temperature=temperature, **repairs)
+    lmdp = read_model(kernel, **reading)
     labels, steps = lmdp.labels, STEPS_OF_A_WALK if steps is None else steps
     if cost is None and edge_costs is None:
         return labels, steps, wander(lmdp.P, first_law(lmdp, start), steps, walkers, seed)

@@ -26,6 +26,8 @@ from lsmdp.cli.base import (
     app,
     command_line,
     complaints,
+    kernel_options,
+    listing,
     print_json,
 )
 from lsmdp.cli.ends import Asked, EndName, Goals, RoundCosts, RoundCount, RoundScale, ScenarioFile, Start, Terminal
@@ -35,7 +37,7 @@ from lsmdp.errors import (
     LsmdpError,
     ModelError,
 )
-from lsmdp.sources.names import COSTS, listing
+from lsmdp.sources.names import COSTS
 
 COST_HELP = (
     "A file (.npy, .csv, .tsv, .txt, .parquet) or a name from the list below. With --edge-costs it may be left out: "
@@ -44,7 +46,7 @@ COST_HELP = (
 # Files with these endings may list an edge in one direction only.
 ONE_WAY = (".graphml", ".gml", ".csv", ".tsv", ".txt", ".parquet")
 # The epilogue of each command that takes one cost lists the costs by name.
-COST_NAMES = listing("Costs by name", COSTS)
+COST_NAMES = listing("Costs by name", {name.usage: name.meaning for name in COSTS.values()})
 
 Cost = Annotated[str | None, typer.Option("--cost", metavar="COST", help=COST_HELP, show_default=False)]
 TOL_HELP = "How far apart the bounds may be: 1e-10 for averages; for sums 1e-9, a share of the largest value."
@@ -72,9 +74,7 @@ def check(
 
         reading: dict[str, Any] = {"columns": columns, "weight": weight, "undirected": undirected}
         try:
-            lmdp = read_model(
-                kernel, normalise=normalise, largest_class=largest_class, teleport=teleport, lazy=lazy, **reading
-            )
+            lmdp = read_model(kernel, **kernel_options(context))
         except ModelError as refused:
             if goals := goals_in(kernel, **reading):
                 refused.add_note(goals)
@@ -114,6 +114,7 @@ def _ways(kernel: str, **reading: Any) -> list[dict[str, Any]]:
 
 @app.command(epilog=f"{KERNELS}\n\n{COST_NAMES}")
 def solve(
+    context: typer.Context,
     kernel: Kernel,
     cost: Cost = None,
     edge_costs: EdgeCosts = None,
@@ -150,17 +151,7 @@ def solve(
         from lsmdp.solvers import solve as solve_model
         from lsmdp.sources import read_cost, read_edge_costs, read_model
 
-        lmdp = read_model(
-            kernel,
-            normalise=normalise,
-            largest_class=largest_class,
-            teleport=teleport,
-            lazy=lazy,
-            temperature=temperature,
-            columns=columns,
-            weight=weight,
-            undirected=undirected,
-        )
+        lmdp = read_model(kernel, **kernel_options(context))
         problem, extra = lmdp, None
         if edge_costs is not None:
             problem, extra = lmdp.with_edge_costs(read_edge_costs(edge_costs, lmdp))

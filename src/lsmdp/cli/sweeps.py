@@ -56,7 +56,7 @@ def sweep(
     jobs: Jobs = None,
     dask: Dask = None,
     out: Out = None,
-    resume: Resume = False,  # noqa: ARG001 - it is what happens anyway
+    resume: Resume = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

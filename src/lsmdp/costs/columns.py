@@ -22,6 +22,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats, Ints
 from lsmdp.errors import CostError
+from lsmdp.inputs.dialects import is_number
 from lsmdp.labels import number_in
 from lsmdp.model import LMDP
 
@@ -120,7 +121,7 @@ def is_header(cells: Sequence[str], lmdp: LMDP, low: float, high: float) -> bool
     """
     if not cells[0] and len(cells) > 1:  # the index of a DataFrame
         return is_header(cells[1:], lmdp, low, high)
-    words = [cell for cell in cells if not _is_number(cell)]
+    words = [cell for cell in cells if not is_number(cell)]
     if _counts(cells, lmdp) or _counts_in_disorder(cells, lmdp):
         return True
     if (words or len(cells) > 2 or lmdp.names.are_numbers) and names_all(cells, lmdp):
@@ -131,7 +132,7 @@ def is_header(cells: Sequence[str], lmdp: LMDP, low: float, high: float) -> bool
 
 def doubt(cells: Sequence[str], lmdp: LMDP, low: float, high: float) -> str | None:
     """What to say about a first line that could be a header and could be a round of costs as well."""
-    if not all(_is_number(cell) and min(low, high) <= float(cell) <= max(low, high) for cell in cells):
+    if not all(is_number(cell) and min(low, high) <= float(cell) <= max(low, high) for cell in cells):
         return None
     if is_header(cells, lmdp, low, high):
         return (
@@ -169,17 +170,9 @@ def shown(cells: Sequence[str]) -> str:
 
 
 def _is_name(cell: str, low: float, high: float) -> bool:
-    if not _is_number(cell):
+    if not is_number(cell):
         return bool(cell)
     return cell.isdigit() and not min(low, high) <= float(cell) <= max(low, high)
-
-
-def _is_number(cell: Any) -> bool:
-    try:
-        float(cell)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
 
 
 def as_numbers(values: Iterable[Any], lmdp: LMDP) -> Floats:
@@ -188,7 +181,7 @@ def as_numbers(values: Iterable[Any], lmdp: LMDP) -> Floats:
     try:
         return np.array([float(cell) for cell in cells])
     except (TypeError, ValueError, OverflowError):
-        state, cell = next((state, cell) for state, cell in enumerate(cells) if not _is_number(cell))
+        state, cell = next((state, cell) for state, cell in enumerate(cells) if not is_number(cell))
         raise CostError(
             f'the cost of {lmdp.name_of(state)} is "{cell}", not a number. Correct it or fill it in.'
         ) from None

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from lsmdp.game.play import Game as Game
 from lsmdp.game.play import Run as Run
+from lsmdp.game.play import costs_in_blocks as costs_in_blocks
 from lsmdp.game.play import first_state as first_state
-from lsmdp.game.play import in_blocks as in_blocks
 from lsmdp.game.play import play as play
 from lsmdp.game.play import rounds as rounds
 from lsmdp.game.play import start_law as start_law

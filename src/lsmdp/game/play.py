@@ -43,7 +43,7 @@ from lsmdp.game.records import (
     tally_form,
     tally_from,
 )
-from lsmdp.given_costs import in_rounds
+from lsmdp.given_costs import in_blocks, in_rounds
 from lsmdp.inputs.forms import COUNT, Form, Past, anything, require, vector
 from lsmdp.learners import LearnerLike, VisitingLearner, completed, seeing
 from lsmdp.learners.protocol import within
@@ -274,7 +274,7 @@ def play(
     """
     game = Game.begin(lmdp, learners, start=start, sample=sample, seed=seed, feedback=feedback)
     costs = in_rounds(costs, lmdp.names)
-    for block in in_blocks(costs, lmdp.n):
+    for block in costs_in_blocks(costs, lmdp.n):
         played = game.play(block)
         if watch is not None:
             for each in zip(*(records.rows() for records in played), strict=True):
@@ -282,14 +282,8 @@ def play(
     return Run(game, costs)
 
 
-def in_blocks(costs: Iterable[Floats], n: int, t: int = 1) -> Iterator[Floats]:
+def costs_in_blocks(costs: Iterable[Floats], n: int, t: int = 1) -> Iterator[Floats]:
     """The costs of round t and on, some ten thousand numbers at a time: arrays of one or more rounds x n."""
     if isinstance(costs, Costs):
-        yield from costs.blocks_from(t)
-        return
-    rows = islice(costs, t - 1, None)
-    while pulled := list(islice(rows, block_rows(n))):
-        if all(isinstance(c_t, np.ndarray) and c_t.dtype == np.float64 and c_t.shape == (n,) for c_t in pulled):
-            yield np.array(pulled)
-        else:
-            yield np.array([as_cost(c_t, n) for c_t in pulled])
+        return costs.blocks_from(t)
+    return in_blocks(islice(costs, t - 1, None), n, block_rows(n), t)

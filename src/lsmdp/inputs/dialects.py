@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from lsmdp.errors import SpecError
 
@@ -137,6 +137,15 @@ def tabbed(path: Path, dialect: Dialect) -> BytesIO:
             clean.write(text.encode() if text.endswith("\n") else f"{text}\n".encode())
     clean.seek(0)
     return clean
+
+
+def is_number(cell: Any) -> bool:
+    """Whether a cell holds a number."""
+    try:
+        float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def has_decimal_commas(cells: Iterable[str], separator: str | None) -> bool:

@@ -42,12 +42,12 @@ from lsmdp.arrays import (
 )
 from lsmdp.convex import policy_of
 from lsmdp.errors import CostError, SpecError
-from lsmdp.given_costs import Seekable, in_rounds
+from lsmdp.given_costs import Seekable, in_blocks, in_rounds
 from lsmdp.model import LMDP
 from lsmdp.regret.comparators import (
     BLOCK_NUMBERS,
     Costs,
-    blocks,
+    block_size,
     fixed_costs,
     policy_entries,
 )
@@ -179,7 +179,7 @@ def _rounded_down(p1: Floats, first: Floats, sums: list[Sums]) -> float:
 def _held(costs: Costs, n: int) -> Floats:
     held: list[Floats] = []
     T = 0
-    for block in blocks(iter(costs), n):
+    for block in in_blocks(costs, n, block_size(n)):
         T += len(block)
         if T * n > HELD_NUMBERS:
             raise SpecError(
@@ -196,7 +196,7 @@ def _last_first(costs: Costs, n: int) -> Iterator[Floats]:
     """The costs in blocks, the last block first: kept from the pass that counts them if few, else read again."""
     kept: list[Floats] = []
     T = 0
-    for block in blocks(iter(costs), n):
+    for block in in_blocks(costs, n, block_size(n)):
         T += len(block)
         if T * n <= HELD_NUMBERS:
             kept.append(block)
@@ -213,7 +213,7 @@ def _last_first(costs: Costs, n: int) -> Iterator[Floats]:
         )
     size = max(1, HELD_NUMBERS // n)
     for first in reversed(range(1, T + 1, size)):
-        yield np.concatenate(list(blocks(islice(costs.from_round(first), size), n, first)))
+        yield np.concatenate(list(in_blocks(islice(costs.from_round(first), size), n, block_size(n), first)))
 
 
 def _require_rounds(T: int) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,7 +24,6 @@ from lsmdp.arrays import (
     CSR,
     Floats,
     Ints,
-    as_cost,
     as_distribution,
     like,
     read_only,
@@ -34,7 +32,7 @@ from lsmdp.arrays import (
 from lsmdp.convex import as_policy_kernel, policy_of
 from lsmdp.costs.sequence import Costs as CostSequence
 from lsmdp.errors import CostError, SpecError
-from lsmdp.given_costs import in_rounds
+from lsmdp.given_costs import in_blocks, in_rounds, stacked
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 
@@ -167,33 +165,12 @@ def blocks_of(costs: Costs, n: int) -> Iterator[Floats]:
             yield stacked(block, n, first)
             first += len(block)
     else:
-        yield from blocks(iter(costs), n)
+        yield from in_blocks(costs, n, block_size(n))
 
 
-def blocks(rounds: Iterator[Any], n: int, first: int = 1) -> Iterator[Floats]:
-    """The costs of consecutive rounds, checked, as arrays of k x n; ``first`` is the round that messages begin with."""
-    size = max(1, min(BLOCK_ROUNDS, BLOCK_NUMBERS // n))
-    while chunk := list(islice(rounds, size)):
-        yield stacked(chunk, n, first)
-        first += len(chunk)
-
-
-def stacked(chunk: Sequence[Any] | Floats, n: int, first: int) -> Floats:
-    """Rounds from ``first`` on as one array, or a sentence about the first that is no cost."""
-    try:
-        block = np.array(chunk, dtype=np.float64)
-    except (TypeError, ValueError):
-        block = np.empty(0)
-    if block.shape == (len(chunk), n) and np.isfinite(block).all():
-        return block
-    return np.array([_checked(c_t, n, t) for t, c_t in enumerate(chunk, first)])
-
-
-def _checked(c_t: Any, n: int, t: int) -> Floats:
-    try:
-        return as_cost(c_t, n)
-    except CostError as wrong:
-        raise CostError(f"round {t}: {wrong}") from None
+def block_size(n: int) -> int:
+    """How many rounds make a block."""
+    return max(1, min(BLOCK_ROUNDS, BLOCK_NUMBERS // n))
 
 
 def _as_rounds(at: Iterable[int]) -> Ints:

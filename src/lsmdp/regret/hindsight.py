@@ -36,9 +36,9 @@ from lsmdp._core.hindsight import values_back
 from lsmdp._core.sparse import rows
 from lsmdp.arrays import EPS, Floats, as_distribution, read_only
 from lsmdp.errors import CostError, SpecError
-from lsmdp.given_costs import Seekable, in_rounds, is_replayable, known_length
+from lsmdp.given_costs import Seekable, in_blocks, in_rounds, is_replayable, known_length, stacked
 from lsmdp.model import LMDP
-from lsmdp.regret.comparators import blocks, stacked
+from lsmdp.regret.comparators import block_size
 
 # Costs (rounds x states) are held in memory up to so many numbers, 128 MB; a search holds two more arrays of that size.
 HELD_NUMBERS = 2**24
@@ -121,7 +121,7 @@ class Rounds:
 def _held(costs: Any, T: int | None, n: int) -> tuple[Floats, int]:
     """Costs that come one by one, all of them in memory."""
     kept, count = [], 0
-    for block in blocks(islice(iter(costs), T), n):
+    for block in in_blocks(islice(iter(costs), T), n, block_size(n)):
         kept.append(block)
         count += len(block)
         if count * n > HELD_NUMBERS:

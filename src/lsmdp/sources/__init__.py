@@ -14,7 +14,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lsmdp.sources.names import COSTS, MODELS, find, is_number
+from lsmdp.inputs.dialects import is_number
+from lsmdp.sources.names import COSTS, MODELS, find
 
 if TYPE_CHECKING:
     from lsmdp.arrays import CSR, Floats

@@ -33,6 +33,7 @@ from lsmdp.errors import SpecError
 from lsmdp.inputs.dialects import (
     LINES_LOOKED_AT,
     dialect_of,
+    is_number,
     rows_of,
 )
 from lsmdp.inputs.notes import guessed
@@ -56,7 +57,6 @@ from lsmdp.sources.roles import (
 from lsmdp.sources.tables import (
     are_numbers,
     first_line,
-    is_number,
     like_number,
     names_of,
     numbers_of,

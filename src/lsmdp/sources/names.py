@@ -87,15 +87,6 @@ COSTS: Mapping[str, Name] = {
 }
 
 
-def is_number(text: str) -> bool:
-    """Whether a word is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def find(spec: str, registry: Mapping[str, Name]) -> Name | None:
     """The built-in that a spec speaks of, if any."""
     return registry.get(spec.partition(":")[0])
@@ -113,11 +104,6 @@ def is_own(edge_costs: str) -> bool:
 def usages(registry: Mapping[str, Name]) -> str:
     """All names as one line of text."""
     return ", ".join(name.usage for name in registry.values())
-
-
-def listing(title: str, registry: Mapping[str, Name]) -> str:
-    """All names with what they mean, one a line, for a help text (where \\b keeps the lines apart)."""
-    return "\n".join(["\b", f"{title}:", *(f"  {name.usage:<26}{name.meaning}" for name in registry.values())])
 
 
 def unknown(spec: str, registry: Mapping[str, Name], extensions: str) -> SpecError:

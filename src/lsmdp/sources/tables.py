@@ -21,6 +21,7 @@ from lsmdp.inputs.dialects import (
     Dialect,
     dialect_of,
     has_decimal_commas,
+    is_number,
     rows_of,
     tabbed,
 )
@@ -198,15 +199,6 @@ def _blame_row(
             cell = row[places[number]]
             if not is_number(cell):
                 raise SpecError(f'line {line}: the {number} is "{cell.strip()}", not a number. Correct it.')
-
-
-def is_number(cell: str) -> bool:
-    """Whether a cell holds a number."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def like_number(cell: str) -> bool:
