@@ -34,7 +34,7 @@ from lsmdp import (
 from lsmdp.game import Run
 from lsmdp.regret import Dynamic, Hindsight
 from lsmdp.regret.dynamic import divergences
-from lsmdp.regret.hindsight import Rounds
+from lsmdp.regret.hindsight import SeekableRounds
 from tests import precise
 
 EVERYONE = [FollowTheLeader(), TrackTheLeader(), PhasedLeader(), DiscountedLeader(), Passive(), BeTheLeader()]
@@ -276,7 +276,7 @@ def test_costs_that_cannot_be_used() -> None:
     with pytest.raises(CostError, match=r"there is no round 8.*the game had 9"):
         Hindsight.of(lmdp, Made(4, 7, []), np.full(4, 0.25), 9)
     with pytest.raises(SpecError, match="read only once"):
-        Rounds.of(lmdp, (c_t for c_t in some_costs(3, 4)))
+        SeekableRounds.of(lmdp, (c_t for c_t in some_costs(3, 4)))
     with pytest.raises(SpecError, match=r"keep=False.*with_values"):
         list(Hindsight.of(lmdp, some_costs(3, 4), np.full(4, 0.25), keep=False).blocks())
 

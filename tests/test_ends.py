@@ -15,7 +15,7 @@ import lsmdp
 from lsmdp import Discounted, Goal, Horizon, Periodic
 from lsmdp.certificates.first_exit import FirstExit
 from lsmdp.errors import AssumptionError, ConvergenceError, CostError, LsmdpError, SpecError
-from lsmdp.solvers.ends.goal import Exit
+from lsmdp.solvers.ends.goal import GoalEquations
 from lsmdp.solvers.ends.settle import SWEEPS_OF_A_GROUP
 
 MAPS = Path(__file__).parents[2] / "shared" / "data" / "strangers"
@@ -184,7 +184,7 @@ class TestGoal:
     def test_a_goal_that_is_hard_to_find_takes_few_sweeps(self) -> None:
         """What sweeps leave is one mode: it is taken off at once, and plain sweeps would need hundreds."""
         lmdp = lsmdp.random_graph(2_000, 7)
-        equations = Exit(FirstExit.of(lmdp, np.full(lmdp.n, 0.01), Goal(0)))
+        equations = GoalEquations(FirstExit.of(lmdp, np.full(lmdp.n, 0.01), Goal(0)))
         plain = quick = equations.first_sweep()
         for _ in range(6):
             plain, quick = equations.swept(plain, SWEEPS_OF_A_GROUP), equations.relaxed(quick)

@@ -11,7 +11,7 @@ import lsmdp
 from lsmdp import Discounted, Goal, Horizon, Periodic
 from lsmdp.certificates.first_exit import FirstExit
 from lsmdp.errors import SpecError
-from lsmdp.solvers.ends.goal import Exit
+from lsmdp.solvers.ends.goal import GoalEquations
 from tests.test_ends import dense_goal
 
 
@@ -45,15 +45,15 @@ class TestWarmStarts:
         problem = FirstExit.of(lmdp, c, Goal({0: 0.0, 1: 0.3}))
         for _ in range(20):
             v = problem.filled(dense_goal(lmdp, c, {0: 0.0, 1: 0.3}) * (1.0 + 0.01 * rng.random(30)))
-            r, e = problem.residual(problem.filled(Exit(problem).scaled(v, upwards=False)))
+            r, e = problem.residual(problem.filled(GoalEquations(problem).scaled(v, upwards=False)))
             assert (r >= -2.0 * e).all()
-            r, e = problem.residual(problem.filled(Exit(problem).scaled(v, upwards=True)))
+            r, e = problem.residual(problem.filled(GoalEquations(problem).scaled(v, upwards=True)))
             assert (r <= 2.0 * e).all()
 
     def test_the_factor_of_the_leap_is_that_of_newtons_method(self) -> None:
         rng = np.random.default_rng(20)
         lmdp, c = lsmdp.grid(12, 12), rng.random(144)
-        equations = Exit(FirstExit.of(lmdp, c, Goal(0)))
+        equations = GoalEquations(FirstExit.of(lmdp, c, Goal(0)))
         leapt = equations.leap(dense_goal(lmdp, c, {0: 0.0}))
         assert leapt is not None
         v, tilted = leapt

@@ -26,7 +26,7 @@ from lsmdp.files import (
     own_folder,
     remove,
 )
-from lsmdp.follow.memory import Kept, Memory
+from lsmdp.follow.memory import Knowledge, Memory
 from lsmdp.report import write_page
 from lsmdp.runs import Spec
 from lsmdp.sweeps.spec import plan
@@ -353,7 +353,7 @@ print("done")
         """What it learnt afterwards would be written to a file that is gone."""
         lmdp, learner = lsmdp.ring(5), lsmdp.FollowTheLeader()
         memory = Memory(tmp_path / "file", lmdp, learner)
-        kept = memory.begin(Kept(learner.init(lmdp)))
+        kept = memory.begin(Knowledge(learner.init(lmdp)))
         with pytest.raises(SpecError, match=r"is in use: another process keeps its learner there\. Stop it first"):
             lsmdp.save(tmp_path / "file", lmdp, learner, learner.init(lmdp))
         memory.add(2, np.full(5, 0.5))
@@ -365,7 +365,7 @@ print("done")
     def test_a_file_that_is_taken_away_from_a_learner_at_work(self, tmp_path: Path, how: str) -> None:
         lmdp, learner = lsmdp.ring(5), lsmdp.FollowTheLeader()
         memory = Memory(tmp_path / "file", lmdp, learner)
-        memory.begin(Kept(learner.init(lmdp)))
+        memory.begin(Knowledge(learner.init(lmdp)))
         (tmp_path / "other").write_bytes(b"")
         (tmp_path / "file").unlink() if how == "removed" else (tmp_path / "other").replace(tmp_path / "file")
         with pytest.raises(SpecError, match=r"was removed or replaced while it was in use\. Start again"):
@@ -389,7 +389,7 @@ with held(Path({str(tmp_path / "file")!r}), "taken", alone=False):
             began = time.monotonic()
             memory = Memory(tmp_path / "file", lmdp, learner)
             assert time.monotonic() - began < 5.0
-            memory.begin(Kept(learner.init(lmdp)))
+            memory.begin(Knowledge(learner.init(lmdp)))
             memory.close(None)
 
 

@@ -32,7 +32,7 @@ from lsmdp.errors import LsmdpError, SpecError
 from lsmdp.follow.memory import (
     CHECK,
     ENTRY,
-    Kept,
+    Knowledge,
     Memory,
 )
 from lsmdp.inputs import forms
@@ -468,7 +468,7 @@ class TestLearnerFiles:
             with pytest.raises(SpecError, match=rf'^"{path}" '):
                 lsmdp.load(path, lmdp, learner)
             with pytest.raises(SpecError, match=rf'^"{path}" '):
-                Memory(path, lmdp, learner).begin(Kept(learner.init(lmdp)))
+                Memory(path, lmdp, learner).begin(Knowledge(learner.init(lmdp)))
         lsmdp.save(path, lmdp, learner, learner.init(lmdp))
         line, _, rest = path.read_bytes().partition(b"\n")
         head = json.loads(line)

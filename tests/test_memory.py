@@ -15,7 +15,7 @@ import pytest
 import lsmdp
 from lsmdp.errors import SpecError
 from lsmdp.follow import memory
-from lsmdp.follow.memory import Kept, Memory
+from lsmdp.follow.memory import Knowledge, Memory
 from lsmdp.learners import (
     NAMES,
     Learner,
@@ -88,7 +88,7 @@ class TestSameBits:
         lmdp, learner = MODELS["large"](), learner_by_name(name)
         costs = costs_of(lmdp)
         kept = Memory(tmp_path / "file", lmdp, learner)
-        kept.begin(Kept(learner.init(lmdp)))
+        kept.begin(Knowledge(learner.init(lmdp)))
         for c_t in costs:
             kept.add(2, c_t)
         kept.close(None)  # as if the process had been killed: no last snapshot
@@ -113,9 +113,9 @@ class Worked(NamedTuple):
     def load(self) -> State:
         return lsmdp.load(self.path, self.lmdp, self.learner)
 
-    def begin(self) -> Kept:
+    def begin(self) -> Knowledge:
         kept = Memory(self.path, self.lmdp, self.learner)
-        found = kept.begin(Kept(self.learner.init(self.lmdp)))
+        found = kept.begin(Knowledge(self.learner.init(self.lmdp)))
         kept.close(found)
         return found
 
@@ -127,7 +127,7 @@ def worked(tmp_path: Path) -> Worked:
     path = tmp_path / "file"
     lsmdp.save(path, lmdp, learner, after(lmdp, learner, costs[:2]))
     kept = Memory(path, lmdp, learner)
-    kept.begin(Kept(learner.init(lmdp)))
+    kept.begin(Knowledge(learner.init(lmdp)))
     kept.add(1, costs[2])
     kept.add(4, costs[3])
     kept.add(3)
@@ -180,7 +180,7 @@ class TestRecords:
 
     def test_they_are_folded_after_a_while(self, worked: Worked, monkeypatch: pytest.MonkeyPatch) -> None:
         kept = Memory(worked.path, worked.lmdp, worked.learner)
-        found = kept.begin(Kept(worked.learner.init(worked.lmdp)))
+        found = kept.begin(Knowledge(worked.learner.init(worked.lmdp)))
         size = worked.path.stat().st_size
         kept.add(0, worked.costs[0])
         found = found.after(worked.lmdp, worked.learner, 0, worked.costs[0])
@@ -214,7 +214,7 @@ class TestRefusals:
         with pytest.raises(SpecError, match=f"was kept for another loop.*{complaint}.*choose another file"):
             lsmdp.load(worked.path, lmdp, learner)
         with pytest.raises(SpecError, match=complaint):
-            Memory(worked.path, lmdp, learner).begin(Kept(learner.init(lmdp)))
+            Memory(worked.path, lmdp, learner).begin(Knowledge(learner.init(lmdp)))
         assert worked.path.read_bytes() == before
         worked.load()
 
@@ -229,7 +229,7 @@ class TestRefusals:
     def test_another_scale(self, worked: Worked) -> None:
         for scale, fine in (((70.0, 0.0), True), ((70.0, 0.0), True), ((60.0, 0.0), False)):
             kept = Memory(worked.path, worked.lmdp, worked.learner)
-            fresh = Kept(worked.learner.init(worked.lmdp), scale=scale)
+            fresh = Knowledge(worked.learner.init(worked.lmdp), scale=scale)
             if fine:
                 kept.close(kept.begin(fresh))
             else:
@@ -314,7 +314,7 @@ def test_a_learner_of_your_own_may_mean_otherwise_by_t(tmp_path: Path) -> None:
 class TestFiles:
     def test_two_processes_do_not_share_a_file(self, worked: Worked) -> None:
         first = Memory(worked.path, worked.lmdp, worked.learner)
-        kept = first.begin(Kept(worked.learner.init(worked.lmdp)))
+        kept = first.begin(Knowledge(worked.learner.init(worked.lmdp)))
         for _ in range(2):
             with pytest.raises(SpecError, match="is in use: another process keeps its learner there"):
                 Memory(worked.path, worked.lmdp, worked.learner)
@@ -359,7 +359,7 @@ class TestFiles:
 
     def test_a_full_disk_is_an_error_and_loses_no_round(self, worked: Worked) -> None:
         kept = Memory(worked.path, worked.lmdp, worked.learner)
-        found = kept.begin(Kept(worked.learner.init(worked.lmdp)))
+        found = kept.begin(Knowledge(worked.learner.init(worked.lmdp)))
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (worked.path.stat().st_size + 20, hard))  # no room for a record
         try:
@@ -373,7 +373,7 @@ class TestFiles:
 
     def test_a_last_snapshot_that_fails_loses_nothing(self, worked: Worked, monkeypatch: pytest.MonkeyPatch) -> None:
         kept = Memory(worked.path, worked.lmdp, worked.learner)
-        found = kept.begin(Kept(worked.learner.init(worked.lmdp)))
+        found = kept.begin(Knowledge(worked.learner.init(worked.lmdp)))
         kept.add(1, worked.costs[0])
         found = found.after(worked.lmdp, worked.learner, 1, worked.costs[0])
         with monkeypatch.context() as patch:

@@ -31,7 +31,7 @@ from lsmdp.sources import (
     read_model,
     write_model,
 )
-from lsmdp.sources.names import Name, unknown, whole
+from lsmdp.sources.names import BuiltIn, unknown, whole
 
 P = np.array([[0.5, 0.25, 0.25], [0.125, 0.5, 0.375], [0.0, 0.5, 0.5]])
 SYMMETRIC = np.array([[0.5, 0.3, 0.2], [0.3, 0.4, 0.3], [0.2, 0.3, 0.5]])
@@ -126,11 +126,11 @@ class TestNames:
         assert lmdp.grid_shape == same.grid_shape
 
     @pytest.mark.parametrize("name", MODELS.values(), ids=MODELS)
-    def test_every_example_in_the_registry_works(self, name: Name) -> None:
+    def test_every_example_in_the_registry_works(self, name: BuiltIn) -> None:
         assert read_model(name.example).n > 1
 
     @pytest.mark.parametrize("name", COSTS.values(), ids=COSTS)
-    def test_every_cost_in_the_registry_works(self, name: Name) -> None:
+    def test_every_cost_in_the_registry_works(self, name: BuiltIn) -> None:
         c = read_cost(name.example, makers.grid(4, 4))
         assert c.shape == (16,)
         assert (c >= 0.0).all()

@@ -22,7 +22,7 @@ from lsmdp.solvers import solve
 from lsmdp.sweeps import Cluster, Processes, SweepFolder
 from lsmdp.sweeps.growth import growth
 from lsmdp.sweeps.jobs import (
-    Row,
+    ResultRow,
     played,
     rows,
     seeds,
@@ -390,7 +390,7 @@ class TestFolder:
 
     def test_the_table(self, whole: tuple[Path, list[Any]]) -> None:
         table = SweepFolder(whole[0]).table()
-        assert table.column_names == ["run", "model", "costs", "rounds", "seed", *Row._fields, "clairvoyant"]
+        assert table.column_names == ["run", "model", "costs", "rounds", "seed", *ResultRow._fields, "clairvoyant"]
         keys = list(zip(*(table[name].to_pylist() for name in ("run", "learner", "t")), strict=True))
         assert len(set(keys)) == table.num_rows
         assert table["model"].to_pylist() == sorted(table["model"].to_pylist(), reverse=True)  # as in the file

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Generic, TypeVar
 
-Kept = TypeVar("Kept")
+Value = TypeVar("Value")
 
 
 class Cache:
@@ -22,11 +22,11 @@ class Cache:
     def __init__(self) -> None:
         self._kept: dict[Hashable, Any] = {}
 
-    def get(self, name: Hashable, make: Callable[[], Kept]) -> Kept:
+    def get(self, name: Hashable, make: Callable[[], Value]) -> Value:
         """What is kept under this name; it is made first where there is nothing yet."""
         if name not in self._kept:
             self._kept[name] = make()
-        found: Kept = self._kept[name]
+        found: Value = self._kept[name]
         return found
 
     def clear(self) -> None:
@@ -40,12 +40,12 @@ class Cache:
         return f"Cache({', '.join(map(str, self._kept))})"
 
 
-class Derived(Generic[Kept]):
+class Derived(Generic[Value]):
     """A property of a model that is worked out once, and kept in its cache under its own name: ``@Derived``."""
 
-    def __init__(self, make: Callable[[Any], Kept]) -> None:
+    def __init__(self, make: Callable[[Any], Value]) -> None:
         self.make, self.name, self.__doc__ = make, make.__name__, make.__doc__
 
-    def __get__(self, lmdp: Any, owner: type) -> Kept:
+    def __get__(self, lmdp: Any, owner: type) -> Value:
         cache: Cache = lmdp.cache
         return cache.get(self.name, lambda: self.make(lmdp))

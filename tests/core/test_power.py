@@ -9,11 +9,11 @@ import pytest
 
 from lsmdp import LMDP
 from lsmdp._core import power, sparse
-from lsmdp.solvers.power import Walk
+from lsmdp.solvers.power import PowerSteps
 
 
-def walked(P: Any, g: np.ndarray, z: np.ndarray, target: float, most: int, averaging: bool) -> Walk:
-    return Walk(*power.power_walk(sparse.rows(P), g, z, np.empty((2, z.size)), target, most, averaging))
+def walked(P: Any, g: np.ndarray, z: np.ndarray, target: float, most: int, averaging: bool) -> PowerSteps:
+    return PowerSteps(*power.power_walk(sparse.rows(P), g, z, np.empty((2, z.size)), target, most, averaging))
 
 
 @pytest.mark.parametrize("averaging", [False, True])

@@ -14,7 +14,7 @@ from typer.testing import Result
 
 from lsmdp import runs, sweeps
 from lsmdp.errors import LsmdpError, SpecError
-from lsmdp.sweeps.jobs import Row, played
+from lsmdp.sweeps.jobs import ResultRow, played
 from lsmdp.sweeps.spec import plan
 
 from .mutants import VALUES, mutants, other_types
@@ -119,7 +119,7 @@ class Kept(NamedTuple):
 
     folder: sweeps.SweepFolder
     job: sweeps.Job
-    rows: list[Row]
+    rows: list[ResultRow]
     path: Path
 
 

@@ -21,7 +21,7 @@ from lsmdp.theory import (
     Trace,
     trace,
 )
-from lsmdp.theory.trace import Leader, PlayerTrace, certified
+from lsmdp.theory.trace import FindLeader, PlayerTrace, certified
 
 Floats = npt.NDArray[np.float64]
 
@@ -34,7 +34,7 @@ class Game(NamedTuple):
     start: int
     rivals: dict[str, Floats]
 
-    def record(self, *learners: Learner, leader: Leader = certified) -> Trace:
+    def record(self, *learners: Learner, leader: FindLeader = certified) -> Trace:
         """Everything that the statements speak of."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "plain tracking")  # it may resonate, and its theorem holds all the same

@@ -26,7 +26,7 @@ from lsmdp.theory import (
     lemmas,
     trace,
 )
-from lsmdp.theory.trace import Leader, PlayerTrace, certified
+from lsmdp.theory.trace import FindLeader, PlayerTrace, certified
 
 from .games import Floats, certificate, checked
 
@@ -56,7 +56,7 @@ def coin() -> Trace:
 
 
 @cache
-def mixed(leader: Leader = certified) -> Trace:
+def mixed(leader: FindLeader = certified) -> Trace:
     """Three states that mix, with random costs and a learner that lags behind."""
     costs = np.random.default_rng(7).random((8, 3))
     return trace(MIXED, costs, [TrackTheLeader(), Pool([Passive(), TrackTheLeader()])], start=0, leader=leader)
@@ -160,7 +160,7 @@ def misplaced(lmdp: lsmdp.LMDP, c_bar: Floats, last: Claim | None) -> Claim:
 # How a world is made wrong.
 
 
-def led_by(leader: Leader, label: str, player: bool = False) -> Mutation:
+def led_by(leader: FindLeader, label: str, player: bool = False) -> Mutation:
     """All leaders are false ones."""
 
     def mutate(_: Patch) -> Certificate:
@@ -170,7 +170,7 @@ def led_by(leader: Leader, label: str, player: bool = False) -> Mutation:
     return mutate
 
 
-def coin_led_by(leader: Leader, label: str) -> Mutation:
+def coin_led_by(leader: FindLeader, label: str) -> Mutation:
     """The same in the game with the coin."""
     return lambda _: certificate(label, trace(COIN, ALTERNATING, start=0, leader=leader))
 

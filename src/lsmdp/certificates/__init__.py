@@ -268,7 +268,7 @@ def horizon_bounds(lmdp: LMDP, costs: CostTable, v: Any, terminal: Floats) -> Pa
     return Pair(*outward(first + low, first + high))
 
 
-class Day(NamedTuple):
+class DayCertificate(NamedTuple):
     """The values of each slot, those of a day later, and what they prove."""
 
     values: Floats
@@ -277,7 +277,7 @@ class Day(NamedTuple):
     rounding: float
 
 
-def day_back(lmdp: LMDP, slots: CostTable, v: Floats) -> Day:
+def day_back(lmdp: LMDP, slots: CostTable, v: Floats) -> DayCertificate:
     """One day from its end to its beginning: values[k] at the beginning of slot k + 1, values[D] = v."""
     D, everywhere = slots.count, np.ones(lmdp.n, dtype=bool)
     values, least, errors = np.empty((D + 1, lmdp.n)), [], []
@@ -294,7 +294,7 @@ def day_back(lmdp: LMDP, slots: CostTable, v: Floats) -> Day:
     rounding = math.fsum(errors) + EPS * size
     low, high = (float(change.min()) - rounding) / D, (float(change.max()) + rounding) / D
     bounds = outward(low, high)
-    return Day(values, change, (float(bounds[0]), float(bounds[1])), rounding / D)
+    return DayCertificate(values, change, (float(bounds[0]), float(bounds[1])), rounding / D)
 
 
 def outward(low: Any, high: Any) -> Any:

@@ -19,7 +19,7 @@ from lsmdp.cli.base import Json, app, complaints, print_json
 
 ROUNDS_TO_COMPILE = 40  # A game of so many rounds reaches every way in which a leader is followed.
 
-Job = tuple[str, Callable[[], Any]]
+Warmup = tuple[str, Callable[[], Any]]
 
 
 @app.command("compile")
@@ -71,7 +71,7 @@ def compile_everything(*, quiet: bool = True) -> dict[str, Any]:
     }
 
 
-def jobs() -> Iterator[Job]:
+def jobs() -> Iterator[Warmup]:
     """What is compiled, in words, and a call that compiles it."""
     import numpy as np
 

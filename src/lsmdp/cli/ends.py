@@ -77,7 +77,7 @@ ScenarioFile = Annotated[
 
 
 @dataclass(frozen=True)
-class Asked:
+class EndOptions:
     """The options about the end, as they were given."""
 
     goals: list[str] | None
@@ -177,7 +177,7 @@ class Asked:
         """The cost, or that of each round, with what costs of moves add to it."""
         if extra is None:
             return costs
-        return Raised(costs, extra) if self.in_rounds else costs + extra
+        return RaisedCosts(costs, extra) if self.in_rounds else costs + extra
 
 
 # These are the words that may stand before the colon of --end.
@@ -185,7 +185,7 @@ ENDS_BY_NAME = ("average", "discounted", "horizon", "periodic")
 
 
 @dataclass(frozen=True)
-class Raised:
+class RaisedCosts:
     """Costs of rounds with the same vector added to each."""
 
     costs: Any

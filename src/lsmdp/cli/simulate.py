@@ -30,7 +30,7 @@ from lsmdp.errors import SpecError
 from lsmdp.files import require_writable
 
 if TYPE_CHECKING:
-    from lsmdp.game.walkers import Blocks
+    from lsmdp.game.walkers import WalkBlocks
 
 SOURCE_HELP = "Whom to watch: a kernel (a file or a name from the list below), an answer of solve (.npz), or a run."
 WALKERS_COST_HELP = "The walkers follow the optimal policy for this cost; without one, the kernel itself."
@@ -109,7 +109,7 @@ def simulate(
             typer.echo(f"{who}: {records:,} records are in {out}. Estimate a kernel from them with: {fit}")
 
 
-Found = tuple[Any, int, "Blocks"]  # the labels of the states, the steps of a walker, and what it does
+LogToWrite = tuple[Any, int, "WalkBlocks"]  # the labels of the states, the steps of a walker, and what it does
 # These parameters make sense for every kind of source; all others are refused where they do not.
 COMMON = {"source", "walkers", "steps", "start", "seed", "out", "as_json"}
 
@@ -124,7 +124,7 @@ def _only(context: typer.Context, what: str, *allowed: str) -> None:
 
 def _of_run(
     path: Path, learner: str | None, trust: bool, steps: int | None, walkers: int, start: str | None, seed: int
-) -> Found:
+) -> LogToWrite:
     from lsmdp.game.walkers import replay
     from lsmdp.runs import load
 
@@ -133,7 +133,7 @@ def _of_run(
     return run.lmdp.labels, run.rounds if steps is None else steps, blocks
 
 
-def _of_answer(path: Path, steps: int | None, walkers: int, start: str | None, seed: int) -> Found:
+def _of_answer(path: Path, steps: int | None, walkers: int, start: str | None, seed: int) -> LogToWrite:
     from lsmdp.game.walkers import first_law, wander
     from lsmdp.model import LMDP
     from lsmdp.output.tables import read_answer
@@ -154,7 +154,7 @@ def _of_kernel(
     walkers: int,
     start: str | None,
     seed: int,
-) -> Found:
+) -> LogToWrite:
     from lsmdp.game.walkers import first_law, wander
     from lsmdp.policy import Policy
     from lsmdp.solvers import solve

@@ -30,7 +30,7 @@ from lsmdp.cli.base import (
     listing,
     print_json,
 )
-from lsmdp.cli.ends import Asked, EndName, Goals, RoundCosts, RoundCount, RoundScale, ScenarioFile, Start, Terminal
+from lsmdp.cli.ends import EndName, EndOptions, Goals, RoundCosts, RoundCount, RoundScale, ScenarioFile, Start, Terminal
 from lsmdp.cli.outputs import HOLDS, Out, Outputs, PolicyFile, Report, while_solving
 from lsmdp.errors import (
     ConvergenceError,
@@ -95,10 +95,10 @@ def _ways(kernel: str, **reading: Any) -> list[dict[str, Any]]:
     from lsmdp.chain import period, strong_classes
     from lsmdp.sources.checkup import ways
     from lsmdp.sources.files import kernel_file
-    from lsmdp.sources.reading import Reading
+    from lsmdp.sources.reading import ReadingOptions
 
     try:
-        found = kernel_file(kernel, Reading(**reading))
+        found = kernel_file(kernel, ReadingOptions(**reading))
         offered = list(ways(as_weights(found.weights)))
     except LsmdpError:
         return []  # the trouble is of another kind
@@ -144,7 +144,7 @@ def solve(
 ) -> None:
     """Find the least cost and its policy, with proof: on average, until a goal, discounted, or round by round."""
     with complaints():
-        asked = Asked(goal, end, costs, rounds, scale, terminal, start, scenario)
+        asked = EndOptions(goal, end, costs, rounds, scale, terminal, start, scenario)
         asked.check(cost, edge_costs)
         outputs = Outputs(out, policy, report)
         outputs.require_writable(in_rounds=asked.in_rounds)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from lsmdp.cli.terminal import Progress
     from lsmdp.sweeps import Cluster, Processes
-    from lsmdp.sweeps.coordinator import Standing
+    from lsmdp.sweeps.coordinator import SweepProgress
 
 File = Annotated[
     Path, typer.Argument(metavar="SWEEP", help="A sweep file (TOML), as in the example below.", show_default=False)
@@ -97,7 +97,7 @@ def _command(file: Path, jobs: int | None, dask: str | None, folder: Path) -> st
     return shlex.join([*words, "--out", str(folder), "--resume"])
 
 
-def _look(progress: Progress, now: Standing) -> None:
+def _look(progress: Progress, now: SweepProgress) -> None:
     failed = f", {now.failed:,} failed" if now.failed else ""
     words = f"{now.done:,} of {now.total:,} runs{failed}"
     progress.tick(int(now.work_done), int(now.work), lambda _: words)

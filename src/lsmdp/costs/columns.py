@@ -26,7 +26,7 @@ from lsmdp.inputs.dialects import is_number
 from lsmdp.labels import number_in
 from lsmdp.model import LMDP
 
-Columns: TypeAlias = Ints | slice  # column of each state; a slice where it is every column in order
+ColumnOfState: TypeAlias = Ints | slice  # column of each state; a slice where it is every column in order
 Entry: TypeAlias = tuple[int, str, Any]  # round, state, cost
 LONG_FORM = ("round", "state", "cost")  # A table with exactly these columns has a row for each round and state.
 # This is what pandas calls an index without a name: nothing in csv, and a word in parquet.
@@ -39,7 +39,7 @@ def state_names(lmdp: LMDP) -> Sequence[str]:
     return tuple(map(str, range(lmdp.n))) if lmdp.labels is None else lmdp.labels
 
 
-def by_position(width: int, lmdp: LMDP) -> Columns:
+def by_position(width: int, lmdp: LMDP) -> ColumnOfState:
     """The columns of the states in a table of ``width`` columns without names."""
     if width == lmdp.n:
         return slice(None)
@@ -52,7 +52,7 @@ def by_position(width: int, lmdp: LMDP) -> Columns:
     )
 
 
-def by_header(header: Sequence[str], lmdp: LMDP, missing: float | None = None) -> Columns:
+def by_header(header: Sequence[str], lmdp: LMDP, missing: float | None = None) -> ColumnOfState:
     """The columns of the states in a table whose columns have names; see the module docstring.
 
     With ``missing``, a state that has no column is at -1, if others have one (``filled`` puts the value there).

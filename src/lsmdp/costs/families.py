@@ -31,10 +31,10 @@ BLOCKS_DRAWN = 4  # So many blocks of numbers are drawn at a time, so that a gam
 # This number keeps the draws apart from those of a random model with the same seed; any number would do.
 STREAM = 0xC057
 
-Rows: TypeAlias = Callable[[Ints], Floats]  # consecutive rounds -> their costs, a row each
+CostRows: TypeAlias = Callable[[Ints], Floats]  # consecutive rounds -> their costs, a row each
 
 
-class Setting(NamedTuple):
+class FamilySetting(NamedTuple):
     """What a family is made from; ``number`` is the argument in its spec, or else the number of rounds."""
 
     lmdp: LMDP
@@ -50,7 +50,7 @@ class Setting(NamedTuple):
         return np.random.Generator(self.bits()).random((2, self.lmdp.n))
 
 
-def iid(given: Setting) -> Rows:
+def iid(given: FamilySetting) -> CostRows:
     """Independent costs, uniform in [0, 1]."""
 
     def rows(t: Ints) -> Floats:
@@ -60,25 +60,25 @@ def iid(given: Setting) -> Rows:
     return rows
 
 
-def binary(given: Setting) -> Rows:
+def binary(given: FamilySetting) -> CostRows:
     """Independent fair coins."""
     uniform = iid(given)
     return lambda t: (uniform(t) < 0.5).astype(np.float64)
 
 
-def switching(given: Setting) -> Rows:
+def switching(given: FamilySetting) -> CostRows:
     """Two patterns in turn, each for a fixed number of rounds."""
     patterns, period = given.patterns(), given.number
     return lambda t: patterns[(t - 1) // period % 2]
 
 
-def doubling(given: Setting) -> Rows:
+def doubling(given: FamilySetting) -> CostRows:
     """Two patterns in turn; the k-th turn has 2^(k-1) rounds and begins in round 2^(k-1)."""
     patterns = given.patterns()
     return lambda t: patterns[(np.frexp(t)[1] - 1) % 2]
 
 
-def drift(given: Setting) -> Rows:
+def drift(given: FamilySetting) -> CostRows:
     """A mix of two patterns that moves from the first to the second."""
     (a, b), rounds = given.patterns(), given.number
 
@@ -89,27 +89,27 @@ def drift(given: Setting) -> Rows:
     return rows
 
 
-def periodic(given: Setting) -> Rows:
+def periodic(given: FamilySetting) -> CostRows:
     """A sine wave; each state has a phase of its own."""
     phase, period = given.patterns()[0], given.number
     return lambda t: 0.5 + 0.5 * np.sin(2.0 * np.pi * ((t[:, None] - 1) % period / period + phase))
 
 
-def target(given: Setting) -> Rows:
+def target(given: FamilySetting) -> CostRows:
     """Cheap near a target that moves, dear far from it."""
     from lsmdp.costs.target import moving_target
 
     return moving_target(given.lmdp, given.number, np.random.Generator(given.bits()))
 
 
-def danger(given: Setting) -> Rows:
+def danger(given: FamilySetting) -> CostRows:
     """Dear near a danger that roams, free far from it."""
     from lsmdp.costs.target import roaming_danger
 
     return roaming_danger(given.lmdp, given.number, np.random.Generator(given.bits()))
 
 
-def swap(given: Setting) -> Rows:
+def swap(given: FamilySetting) -> CostRows:
     """The counterexample to thm:main: a policy that swaps each round is always in the free state."""
     if given.lmdp.n != 2:
         raise SpecError(f"swap is a game of 2 states, but the model has {given.lmdp.n}. Try switching:1 instead.")
@@ -118,11 +118,11 @@ def swap(given: Setting) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class EndlessCosts:
     """The endless sequence that a family makes; ``identity`` and perhaps the map determine its values."""
 
     lmdp: LMDP
-    rows: Rows
+    rows: CostRows
     identity: str
     on_map: bool = False
     T: int | None = None

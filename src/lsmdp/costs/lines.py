@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TextIO, TypeAlias
 from lsmdp.arrays import Floats
 from lsmdp.costs.columns import (
     LONG_FORM,
-    Columns,
+    ColumnOfState,
     Entry,
     as_numbers,
     assembled,
@@ -45,14 +45,13 @@ from lsmdp.costs.sequence import (
     update_with_file,
 )
 from lsmdp.errors import CostError
-from lsmdp.inputs.dialects import cut, dialect_of, first_lines, has_decimal_commas, is_comment
+from lsmdp.inputs.dialects import Line, cut, dialect_of, first_lines, has_decimal_commas, is_comment
 from lsmdp.model import LMDP
 
-Line: TypeAlias = tuple[int, str]  # its number, counted from 1, and its text
-Rounds: TypeAlias = Callable[[Iterator[Line], int], Iterator[Floats]]  # (lines, start) -> rounds from start on
+RoundsReader: TypeAlias = Callable[[Iterator[Line], int], Iterator[Floats]]  # (lines, start) -> rounds from start on
 
 
-class Fit(NamedTuple):
+class ModelAndScale(NamedTuple):
     """The model that the costs are for, the values that cost 0 and 1, and that of states which are left out."""
 
     lmdp: LMDP
@@ -61,7 +60,7 @@ class Fit(NamedTuple):
     missing: float | None = None
 
 
-class Text(NamedTuple):
+class TextForm(NamedTuple):
     """How a table is written: what separates its cells (None: blanks), and what else there is to know to read it."""
 
     separator: str | None = ","
@@ -70,7 +69,7 @@ class Text(NamedTuple):
     has_decimal_commas: bool = False
 
     @classmethod
-    def of(cls, path: Path) -> Text:
+    def of(cls, path: Path) -> TextForm:
         """How a file is written, from its first lines; of the first, which may hold names, only its separators."""
         try:
             separator, strewn, titles = dialect_of(path)
@@ -100,7 +99,7 @@ class Lines:
     """A file of lines; whether it fits the model is seen when it is opened, from its first line."""
 
     path: Path
-    fit: Fit
+    fit: ModelAndScale
     is_json: bool
     T: int | None = None
     replayable: bool = True
@@ -110,9 +109,9 @@ class Lines:
             _begun(stream, self.fit, self.is_json, self.text, self.path)
 
     @cached_property
-    def text(self) -> Text:
+    def text(self) -> TextForm:
         """How it is written."""
-        return Text() if self.is_json else Text.of(self.path)
+        return TextForm() if self.is_json else TextForm.of(self.path)
 
     def _opened(self) -> TextIO:
         return self.path.open(encoding="utf-8-sig", errors="replace", newline="")
@@ -134,7 +133,7 @@ class StandardInput:
     T = None
     replayable = False
 
-    def __init__(self, fit: Fit) -> None:
+    def __init__(self, fit: ModelAndScale) -> None:
         self.fit = fit
         self._taken = False
 
@@ -148,7 +147,7 @@ class StandardInput:
         return self._blocks(start)
 
     def _blocks(self, start: int) -> Iterator[Floats]:
-        lines, rounds = _begun(sys.stdin, self.fit, None, Text(), "standard input")
+        lines, rounds = _begun(sys.stdin, self.fit, None, TextForm(), "standard input")
         yield from gathered(rounds(lines, start), 1)
 
     def update(self, digest: Hash) -> None:
@@ -157,8 +156,8 @@ class StandardInput:
 
 
 def _begun(
-    stream: TextIO, fit: Fit, is_json: bool | None, text: Text, aloud: Path | str | None = None
-) -> tuple[Iterator[Line], Rounds]:
+    stream: TextIO, fit: ModelAndScale, is_json: bool | None, text: TextForm, aloud: Path | str | None = None
+) -> tuple[Iterator[Line], RoundsReader]:
     """The lines of a stream below its header, and how to read them; None: the first character tells the format.
 
     ``aloud`` is what the stream is called where it is to be said that its first line could be read in two ways.
@@ -184,7 +183,9 @@ def _begun(
     return chain([second], lines), rounds
 
 
-def _table_rounds(first: str, fit: Fit, text: Text, aloud: Path | str | None) -> tuple[bool, Rounds]:
+def _table_rounds(
+    first: str, fit: ModelAndScale, text: TextForm, aloud: Path | str | None
+) -> tuple[bool, RoundsReader]:
     """Whether the first line is a header, and how to read the lines below it."""
     cells = [cell.strip() for cell in text.cells(first)]
     if text.has_decimal_commas and not names_all(cells, fit.lmdp) and has_decimal_commas(cells, text.separator):
@@ -199,7 +200,7 @@ def _table_rounds(first: str, fit: Fit, text: Text, aloud: Path | str | None) ->
     return has_header, _one_by_one(_row(columns, len(cells), fit, text))
 
 
-def _json_rounds(lmdp: LMDP, missing: float | None) -> Rounds:
+def _json_rounds(lmdp: LMDP, missing: float | None) -> RoundsReader:
     names = state_names(lmdp)
 
     def row(line: str) -> Floats:
@@ -219,7 +220,7 @@ def _json_rounds(lmdp: LMDP, missing: float | None) -> Rounds:
     return _one_by_one(row)
 
 
-def _one_by_one(row: Callable[[str], Floats]) -> Rounds:
+def _one_by_one(row: Callable[[str], Floats]) -> RoundsReader:
     def rounds(lines: Iterator[Line], start: int) -> Iterator[Floats]:
         for t, (number, line) in enumerate(islice(lines, start - 1, None), start):
             try:
@@ -231,7 +232,7 @@ def _one_by_one(row: Callable[[str], Floats]) -> Rounds:
     return rounds
 
 
-def _row(columns: Columns, width: int, fit: Fit, text: Text) -> Callable[[str], Floats]:
+def _row(columns: ColumnOfState, width: int, fit: ModelAndScale, text: TextForm) -> Callable[[str], Floats]:
     def row(line: str) -> Floats:
         cells = text.numbers(line)
         if len(cells) != width:
@@ -241,13 +242,13 @@ def _row(columns: Columns, width: int, fit: Fit, text: Text) -> Callable[[str], 
     return row
 
 
-def _kept(cells: list[Any], columns: Columns, missing: float | None = None) -> list[Any]:
+def _kept(cells: list[Any], columns: ColumnOfState, missing: float | None = None) -> list[Any]:
     if isinstance(columns, slice):
         return cells
     return [missing if column < 0 else cells[column] for column in columns.tolist()]
 
 
-def _entries(lines: Iterator[Line], header: list[str], text: Text) -> Iterator[Entry]:
+def _entries(lines: Iterator[Line], header: list[str], text: TextForm) -> Iterator[Entry]:
     places = [header.index(name) for name in LONG_FORM]
     t = 0
     for number, line in lines:

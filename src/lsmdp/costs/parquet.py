@@ -19,7 +19,7 @@ import pyarrow as pa
 from lsmdp.arrays import Floats
 from lsmdp.costs.columns import (
     LONG_FORM,
-    Columns,
+    ColumnOfState,
     Entry,
     assembled,
     by_header,
@@ -51,11 +51,11 @@ def parquet_source(path: Path, lmdp: LMDP, missing: float | None = None) -> Sour
             _require(_is_name(schema.types[state]), schema, state, "names")
             _require(_is_numeric(schema.types[cost]), schema, cost, "numbers")
             used = [group for group, rows in enumerate(file.group_rows) if rows]
-            return Long(path, lmdp, (t, state, cost), file.last(used[-1], file.names[t]), missing)
+            return LongParquet(path, lmdp, (t, state, cost), file.last(used[-1], file.names[t]), missing)
         columns = by_header(file.names, lmdp, missing)
         for column in np.arange(len(names))[columns].tolist() if isinstance(columns, slice) else columns[columns >= 0]:
             _require(_is_numeric(schema.types[column]), schema, int(column), "numbers")
-        return Wide(path, lmdp, columns, file.rows, missing)
+        return WideParquet(path, lmdp, columns, file.rows, missing)
 
 
 def _is_numeric(kind: Any) -> bool:
@@ -77,12 +77,12 @@ def _require(good: bool, schema: Any, column: int, wanted: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Wide:
+class WideParquet:
     """A column per state, a row per round."""
 
     path: Path
     lmdp: LMDP
-    columns: Columns
+    columns: ColumnOfState
     T: int
     missing: float | None = None
     replayable: bool = True
@@ -105,7 +105,7 @@ class Wide:
 
 
 @dataclass(frozen=True, eq=False)
-class Long:
+class LongParquet:
     """A row for each round and state; ``places`` are the columns of round, state and cost."""
 
     path: Path
@@ -153,7 +153,7 @@ def _batches(file: Parquet, first: int, size: int) -> Iterator[Any]:
         raise OSError(str(broken)) from None
 
 
-def _table(batch: Any, columns: Columns, missing: float | None) -> Floats:
+def _table(batch: Any, columns: ColumnOfState, missing: float | None) -> Floats:
     places = np.arange(batch.num_columns)[columns].tolist() if isinstance(columns, slice) else columns.tolist()
     parts = [
         np.full(batch.num_rows, missing)

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from lsmdp.costs import families
 from lsmdp.costs.array import ArrayCosts
-from lsmdp.costs.families import Made, Setting
-from lsmdp.costs.lines import Fit, Lines, StandardInput
+from lsmdp.costs.families import EndlessCosts, FamilySetting
+from lsmdp.costs.lines import Lines, ModelAndScale, StandardInput
 from lsmdp.costs.moves import Moves
 from lsmdp.costs.names import (
     COST_ENDINGS,
@@ -66,7 +66,7 @@ def read_costs(
     """
     spec = fspath(spec)
     low, high = as_scale(scale)
-    source = _source(spec, Fit(lmdp, low, high, _as_missing(missing, low, high)), rounds, seed)
+    source = _source(spec, ModelAndScale(lmdp, low, high, _as_missing(missing, low, high)), rounds, seed)
     T = source.T if rounds is None else rounds
     return Costs(source, lmdp.n, T, spec, seed, low, high, lmdp.labels, moves)
 
@@ -84,7 +84,7 @@ def by_name(spec: str, lmdp: LMDP, T: int, seed: int = 0) -> Costs:
     return read_costs(spec, lmdp, rounds=T, seed=seed)
 
 
-def _source(spec: str, fit: Fit, rounds: int | None, seed: int) -> Source:
+def _source(spec: str, fit: ModelAndScale, rounds: int | None, seed: int) -> Source:
     family = find(spec)
     if family is not None:
         return _made(family, spec, fit.lmdp, rounds, seed)
@@ -95,15 +95,15 @@ def _source(spec: str, fit: Fit, rounds: int | None, seed: int) -> Source:
         return _opened(path, fit)
 
 
-def _made(family: Family, spec: str, lmdp: LMDP, rounds: int | None, seed: int) -> Made:
+def _made(family: Family, spec: str, lmdp: LMDP, rounds: int | None, seed: int) -> EndlessCosts:
     if rounds is None:
         raise SpecError(f'"{spec}" has no end. Say how many rounds to play with --rounds T (rounds=T).')
     if seed < 0:
         raise SpecError(f"the seed is {seed}. A seed is a whole number of at least 0.")
     argument = family.parse(spec)
     number = rounds if argument is None else argument
-    rows = getattr(families, family.name)(Setting(lmdp, number, seed))
-    return Made(lmdp, rows, repr((family.name, number if family.argument else None, seed)), family.on_map)
+    rows = getattr(families, family.name)(FamilySetting(lmdp, number, seed))
+    return EndlessCosts(lmdp, rows, repr((family.name, number if family.argument else None, seed)), family.on_map)
 
 
 def _existing(spec: str) -> Path:
@@ -132,7 +132,7 @@ def _missing(path: Path) -> SpecError:
     )
 
 
-def _opened(path: Path, fit: Fit) -> Source:
+def _opened(path: Path, fit: ModelAndScale) -> Source:
     try:
         match path.suffix.lower():
             case ".npy":

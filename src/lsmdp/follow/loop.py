@@ -39,7 +39,7 @@ from lsmdp.costs.columns import (
 from lsmdp.costs.moves import Moves
 from lsmdp.costs.sequence import as_scale, in_costs
 from lsmdp.errors import CostError, LsmdpError, SpecError
-from lsmdp.follow.memory import PLACE_UNKNOWN, Kept, Memory
+from lsmdp.follow.memory import PLACE_UNKNOWN, Knowledge, Memory
 from lsmdp.learners import (
     CompleteLearner,
     LearnerLike,
@@ -54,7 +54,7 @@ KEYS = ("cost", "state")  # A line may have these keys.
 NUMBER_TYPES = {int, float}  # A cost is of one of these types; a truth value is not, though Python counts it as an int.
 LONGEST_MESSAGE = 600  # A message has at most this many characters, since a line may hold a label of a megabyte.
 
-Answer = dict[str, Any]
+Reply = dict[str, Any]
 
 
 class Heard(NamedTuple):
@@ -70,7 +70,7 @@ class Loop:
 
     lmdp: LMDP
     learner: CompleteLearner
-    kept: Kept
+    kept: Knowledge
     scale: tuple[float, float] = (0.0, 1.0)
     missing: float | None = None
     moves: Moves | None = None
@@ -102,7 +102,7 @@ class Loop:
             raise SpecError(f"--missing is {missing:g}. It must lie between {low:g} and {high:g}, like every cost.")
         at = PLACE_UNKNOWN if start is None else lmdp.state(start)
         law = None if at == PLACE_UNKNOWN else np.eye(1, lmdp.n, at)[0]
-        return cls(lmdp, player, Kept(player.init(lmdp, law), 0, at, (low, high)), (low, high), missing, moves)
+        return cls(lmdp, player, Knowledge(player.init(lmdp, law), 0, at, (low, high)), (low, high), missing, moves)
 
     def remember(self, memory: Memory) -> None:
         """Go on from what the memory knows, and keep it up to date."""
@@ -110,7 +110,7 @@ class Loop:
         self.kept = known._replace(at=self.kept.at) if known.at == PLACE_UNKNOWN else known
         self.memory = memory
 
-    def answer(self, line: bytes) -> Answer | None:
+    def answer(self, line: bytes) -> Reply | None:
         """What to say to the next line; nothing to a blank one."""
         self.lines += 1
         if not line.strip():
@@ -127,7 +127,7 @@ class Loop:
         self.kept = after
         return self._told()
 
-    def _told(self) -> Answer:
+    def _told(self) -> Reply:
         """The law of the next move."""
         state, at = self.kept.state, self.kept.at
         self._policy = self._policy or self.learner.policy(self.lmdp, state)

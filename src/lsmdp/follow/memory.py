@@ -76,7 +76,7 @@ COST_OF_A_SNAPSHOT = 10.0
 AnyLearner = LearnerLike | VisitingLearner
 
 
-class Kept(NamedTuple):
+class Knowledge(NamedTuple):
     """A learner's state, how many costs it has seen, where the system is, and the values that cost 0 and 1."""
 
     state: State
@@ -84,7 +84,7 @@ class Kept(NamedTuple):
     at: int = PLACE_UNKNOWN
     scale: tuple[float, float] | None = None
 
-    def after(self, lmdp: LMDP, learner: AnyLearner, at: int, c_t: Floats | None = None) -> Kept:
+    def after(self, lmdp: LMDP, learner: AnyLearner, at: int, c_t: Floats | None = None) -> Knowledge:
         """What is known once the system is elsewhere and, perhaps, one more cost was seen: of all states, or there."""
         if c_t is None:
             return self._replace(at=at)
@@ -99,7 +99,7 @@ class Kept(NamedTuple):
 def save(path: str | PathLike[str], lmdp: LMDP, learner: AnyLearner, state: State) -> None:
     """Keep what a learner knows in a file: all of it, or the file is as it was."""
     place, player = _place(path), CompleteLearner.of(learner)
-    kept = Kept(state, player.rounds_seen(state))
+    kept = Knowledge(state, player.rounds_seen(state))
     _require_its_own(lmdp, player, state)
     content = _snapshot(lmdp, player, kept)
     with _explained(place), _unless_in_use(place), atomic(place) as stream:
@@ -126,7 +126,7 @@ class Memory:
             self._file = held(self.path, _in_use(self.path), alone=True)
             clear(self.path.parent)
 
-    def begin(self, fresh: Kept) -> Kept:
+    def begin(self, fresh: Knowledge) -> Knowledge:
         """What the file knows; ``fresh`` where there was none, or it was empty."""
         with _explained(self.path), _closing_on_error(self._file):
             content = self._file.read()
@@ -152,13 +152,13 @@ class Memory:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self.added += 1
 
-    def rest(self, kept: Kept, seconds: float) -> None:
+    def rest(self, kept: Knowledge, seconds: float) -> None:
         """After so many seconds of work: fold the records into a snapshot, if it is time to."""
         self.spent += seconds
         if self.spent >= self.due:
             self.fold(kept)
 
-    def fold(self, kept: Kept) -> None:
+    def fold(self, kept: Knowledge) -> None:
         """Make a snapshot of it, without records behind it."""
         began = time.perf_counter()
         content = _snapshot(self.lmdp, self.learner, kept)
@@ -172,7 +172,7 @@ class Memory:
         self.added, self.spent = 0, 0.0
         self.due = max(SECONDS_BETWEEN_SNAPSHOTS, COST_OF_A_SNAPSHOT * (time.perf_counter() - began))
 
-    def close(self, kept: Kept | None) -> None:
+    def close(self, kept: Knowledge | None) -> None:
         """Fold what is known; where that cannot be, nothing is lost, for the records are there."""
         if kept is not None and self.added:
             with suppress(SpecError):
@@ -180,7 +180,7 @@ class Memory:
         self._file.close()
 
 
-def _snapshot(lmdp: LMDP, learner: CompleteLearner, kept: Kept) -> bytes:
+def _snapshot(lmdp: LMDP, learner: CompleteLearner, kept: Knowledge) -> bytes:
     arrays = learner.pack(kept.state)
     if strange := [name for name, array in arrays.items() if not forms.can_be_kept(array)]:
         raise SpecError(
@@ -222,7 +222,7 @@ def _identity(lmdp: LMDP, learner: CompleteLearner) -> dict[str, Any]:
     }
 
 
-def _read(path: Path, content: bytes, lmdp: LMDP, learner: CompleteLearner) -> Kept:
+def _read(path: Path, content: bytes, lmdp: LMDP, learner: CompleteLearner) -> Knowledge:
     """What a file knows: its snapshot, and what the learner makes of the records behind it."""
     head, body, tail = _split(path, content)
     _require_same(path, head, _identity(lmdp, learner))
@@ -264,7 +264,7 @@ def _checksum(head: Mapping[str, Any], body: bytes) -> int:
     return zlib.crc32(body, zlib.crc32(json.dumps(head).encode()))
 
 
-def _kept(path: Path, head: Mapping[str, Any], body: bytes, like: State, n: int) -> Kept:
+def _kept(path: Path, head: Mapping[str, Any], body: bytes, like: State, n: int) -> Knowledge:
     """The snapshot, once it is certain that it can be one of this learner on a model of n states."""
     fields, rounds, at, scale = (head.get(name) for name in ("fields", "rounds", "at", "scale"))
     here = list(pack(like))
@@ -287,7 +287,7 @@ def _kept(path: Path, head: Mapping[str, Any], body: bytes, like: State, n: int)
         state = unpack(like, arrays, forms.Past(rounds if "t" in here else None))
     except SpecError as wrong:
         raise _damaged(path, str(wrong)) from None
-    return Kept(state, rounds, at, None if scale is None else (float(scale[0]), float(scale[1])))
+    return Knowledge(state, rounds, at, None if scale is None else (float(scale[0]), float(scale[1])))
 
 
 def _is_scale(scale: Any) -> bool:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 STEPS_AT_ONCE = 2**19  # So many steps of all walkers are made at once: enough to be quick, and a few megabytes.
 PLACES_KEPT = 2**31  # So many places of walkers can be kept in memory: they take 16 GB.
 
-Blocks = Iterator[Ints]  # times x walkers, one after the other
+WalkBlocks = Iterator[Ints]  # times x walkers, one after the other
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,7 +98,7 @@ def first_law(model: AnyPolicy | LMDP, start: int | str | Floats | None) -> Floa
         raise unknown.__class__(f"{unknown} Or say where the walkers start: start= (--start).") from None
 
 
-def wander(Q: CSR, law: Floats, steps: int, walkers: int, seed: int) -> Blocks:
+def wander(Q: CSR, law: Floats, steps: int, walkers: int, seed: int) -> WalkBlocks:
     """Walkers of a kernel that stays the same: where they start, and their steps, some at a time."""
     rng = np.random.default_rng(seed)
     states = _drawn(law, walkers, rng)
@@ -118,7 +118,7 @@ def replay(
     walkers: int = 1,
     start: int | str | Floats | None = None,
     seed: int = 0,
-) -> Blocks:
+) -> WalkBlocks:
     """Walkers of a learner in a game: in round t they move by the policy that it played in round t.
 
     The learner plays the costs of the game once more, as it did. There are no more steps than the game has rounds: what
@@ -163,7 +163,7 @@ def _drawn(law: Floats, walkers: int, rng: np.random.Generator) -> Ints:
     return np.asarray(np.minimum(found, np.flatnonzero(law)[-1]), dtype=np.int64)
 
 
-def tables(blocks: Blocks, labels: Any) -> Iterator[pa.Table]:
+def tables(blocks: WalkBlocks, labels: Any) -> Iterator[pa.Table]:
     """The log of blocks of steps, as Arrow tables of some size."""
     first, waiting, count = 0, [], 0
     for paths in blocks:

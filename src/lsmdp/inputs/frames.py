@@ -53,7 +53,7 @@ def is_frame(given: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Frame:
+class ColumnFrame:
     """A table of a library without pandas' interface, by its columns: which is all that is asked of a DataFrame."""
 
     table: Mapping[str, Any]
@@ -76,4 +76,4 @@ def as_frame(given: Any) -> Any:
     if hasattr(given, "to_numpy") or isinstance(given, np.ndarray) or not is_table(given):
         return given
     table = arrow_table(given, "the table of costs", CostError)
-    return Frame({name: table[name].to_numpy() for name in table.column_names})
+    return ColumnFrame({name: table[name].to_numpy() for name in table.column_names})

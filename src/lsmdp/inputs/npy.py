@@ -26,7 +26,6 @@ from typing import IO, Any, Literal, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
-import numpy.typing as npt
 
 from lsmdp.inputs.files import (
     UnreadableError,
@@ -34,6 +33,7 @@ from lsmdp.inputs.files import (
     require_affordable,
     require_regular,
 )
+from lsmdp.inputs.forms import Array
 
 MAGIC = b"\x93NUMPY"  # A file of numpy begins with these bytes.
 LONGEST_HEADER = 10_000  # A header has at most this many bytes, as for numpy itself.
@@ -53,8 +53,6 @@ DTYPE_WORD = re.compile(r"[<>|=]?[?biufcmMOSUV][0-9]{0,9}(\[[0-9a-zA-Z]+\])?")
 
 # These are the errors that reading a damaged zip file may end in.
 ZIP_ERRORS = (BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError, OverflowError, KeyError)
-
-Array = npt.NDArray[Any]
 
 
 class Header(NamedTuple):

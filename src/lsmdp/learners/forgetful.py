@@ -21,7 +21,7 @@ from lsmdp._core.means import (
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import Form, Past
-from lsmdp.learners.leader import Aims, LeaderBase
+from lsmdp.learners.leader import CostsToSolve, LeaderBase
 from lsmdp.model import LMDP
 from lsmdp.solvers.warm.lead import Lead
 
@@ -69,7 +69,7 @@ class DiscountedLeader(LeaderBase):
         """Round 1 plays P."""
         return DiscountedState(np.zeros(lmdp.n), Lead.passive(lmdp))
 
-    def aims(self, state: DiscountedState, costs: Floats) -> Aims:
+    def costs_to_solve(self, state: DiscountedState, costs: Floats) -> CostsToSolve:
         """Every round, the discounted mean."""
         means = discounted_means(given(state.c_mean), given(costs), 1.0 / (1.0 + self.eta))
         return every_round(means, self.tolerance, lambda: {"c_mean": means[-1].copy()})
@@ -95,13 +95,13 @@ class WindowLeader(LeaderBase):
         """Round 1 plays P."""
         return WindowState(0, np.zeros((self.width, lmdp.n)), Lead.passive(lmdp))
 
-    def aims(self, state: WindowState, costs: Floats) -> Aims:
+    def costs_to_solve(self, state: WindowState, costs: Floats) -> CostsToSolve:
         """Every round, the mean of the window."""
         ring = state.ring.copy()
         means = window_means(ring, given(costs), state.t)
         return every_round(means, self.tolerance, lambda: {"t": state.t + len(costs), "ring": ring})
 
 
-def every_round(means: Floats, tolerance: float, memory: Callable[[], dict[str, Any]]) -> Aims:
+def every_round(means: Floats, tolerance: float, memory: Callable[[], dict[str, Any]]) -> CostsToSolve:
     """A solve after each round, always to the same gap."""
-    return Aims(np.arange(len(means)), means, np.full(len(means), tolerance), memory)
+    return CostsToSolve(np.arange(len(means)), means, np.full(len(means), tolerance), memory)

@@ -21,7 +21,7 @@ from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import Form, Past
 from lsmdp.learners.leader import (
-    Aims,
+    CostsToSolve,
     LeaderBase,
     narrowing,
 )
@@ -66,9 +66,11 @@ class FollowTheLeader(LeaderBase):
         """Round 1 plays P: the mean of no costs is 0."""
         return FTLState(0, np.zeros(lmdp.n), Lead.passive(lmdp))
 
-    def aims(self, state: FTLState, costs: Floats) -> Aims:
+    def costs_to_solve(self, state: FTLState, costs: Floats) -> CostsToSolve:
         """Every round, the mean of all costs."""
         after = np.arange(len(costs))
         means = mean_costs(state.c_sum, costs, state.t, self.kappa)
         gaps = narrowing(self.tolerance, state.t + 1 + after)
-        return Aims(after, means, gaps, lambda: {"t": state.t + len(costs), "c_sum": sum_of_costs(state.c_sum, costs)})
+        return CostsToSolve(
+            after, means, gaps, lambda: {"t": state.t + len(costs), "c_sum": sum_of_costs(state.c_sum, costs)}
+        )

@@ -1,4 +1,4 @@
-"""What all leaders share. A leader says *which* costs it solves (its ``aims``); how, and what is played, is here.
+"""What all leaders share. A leader says *which* costs it solves (``costs_to_solve``); how, and what is played, is here.
 
 After some of its rounds a leader solves for the optimum of a cost, to within a gap, and plays it until it has
 solved for the next. That is all in which leaders differ: follow the leader solves after every round, for the mean of
@@ -25,7 +25,7 @@ from lsmdp.policy import Policy
 from lsmdp.solvers.warm.lead import lead
 
 
-class Aims(NamedTuple):
+class CostsToSolve(NamedTuple):
     """After which of the rounds (0 is the first) a leader solves, for which costs, and within which gaps.
 
     ``memory`` gives the fields of its state, after all of them, that are not about the solution. It is asked for when
@@ -42,7 +42,7 @@ class LeaderBase(LearnerBase):
     """A leader: the state's v is what it plays, with its bounds, and with what the next solve starts from."""
 
     @abstractmethod
-    def aims(self, state: State, costs: Floats) -> Aims:
+    def costs_to_solve(self, state: State, costs: Floats) -> CostsToSolve:
         """What there is to solve in the next rounds, one for each row of costs."""
 
     def policy(self, lmdp: LMDP, state: State) -> Policy:
@@ -64,15 +64,16 @@ class LeaderBase(LearnerBase):
 
     def observe_block(self, lmdp: LMDP, state: State, costs: Floats, policy: Policy | None = None) -> Played:
         """Take in the costs of some rounds, and solve after those after which it is time to."""
-        rounds, aims, steps, start = len(costs), self.aims(state, costs), np.zeros(len(costs), np.int64), state.lead
-        found = lead(lmdp, aims.costs, aims.gaps, start)
-        steps[aims.after] = found.steps
-        last = found.last if aims.after.size == rounds else replace(found.last, steps=int(steps[-1]))
-        after = state._replace(**aims.memory(), lead=last)
+        rounds, due, start = len(costs), self.costs_to_solve(state, costs), state.lead
+        steps = np.zeros(rounds, np.int64)
+        found = lead(lmdp, due.costs, due.gaps, start)
+        steps[due.after] = found.steps
+        last = found.last if due.after.size == rounds else replace(found.last, steps=int(steps[-1]))
+        after = state._replace(**due.memory(), lead=last)
         values = [start.v, *found.v] if len(found.v) < 2 else np.vstack([start.v, found.v])
         lo, hi, sums = np.concatenate(((start.lo,), found.lo)), np.concatenate(((start.hi,), found.hi)), found.sums
-        if aims.after.size < rounds:
-            played = np.searchsorted(aims.after, np.arange(rounds + 1))  # so many were found before each round
+        if due.after.size < rounds:
+            played = np.searchsorted(due.after, np.arange(rounds + 1))  # so many were found before each round
             values, lo, hi, sums = [values[k] for k in played], lo[played], hi[played], full.UNKNOWN
         return Played(values, lo[:-1], hi[:-1], steps, after, sums)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedLearner:
     """Where a learner lives, how its option is read (None: it takes none), and what it does."""
 
     module: str
@@ -43,24 +43,32 @@ def period_and_eta(option: str) -> tuple[float, ...]:
 
 # These are the learners by the names that users give.
 NAMES = {
-    "ftl": Named("ftl", "FollowTheLeader", float, "follow the leader; ftl:KAPPA counts KAPPA zero-cost rounds first"),
-    "track": Named("track", "TrackTheLeader", int, "one averaged Bellman update a round, no solve; track:STEPS"),
-    "plain-track": Named("track", "TrackTheLeader", int, "one plain Bellman update a round", {"averaged": False}),
-    "phased": Named("phased", "PhasedLeader", float, "leader of the finished phases; phased:EPSILON"),
-    "discounted": Named("forgetful", "DiscountedLeader", float, "leader of the discounted mean; discounted:ETA"),
-    "window": Named("forgetful", "WindowLeader", int, "leader of the last 100 rounds; window:WIDTH"),
-    "clock": Named(
+    "ftl": NamedLearner(
+        "ftl", "FollowTheLeader", float, "follow the leader; ftl:KAPPA counts KAPPA zero-cost rounds first"
+    ),
+    "track": NamedLearner("track", "TrackTheLeader", int, "one averaged Bellman update a round, no solve; track:STEPS"),
+    "plain-track": NamedLearner(
+        "track", "TrackTheLeader", int, "one plain Bellman update a round", {"averaged": False}
+    ),
+    "phased": NamedLearner("phased", "PhasedLeader", float, "leader of the finished phases; phased:EPSILON"),
+    "discounted": NamedLearner("forgetful", "DiscountedLeader", float, "leader of the discounted mean; discounted:ETA"),
+    "window": NamedLearner("forgetful", "WindowLeader", int, "leader of the last 100 rounds; window:WIDTH"),
+    "clock": NamedLearner(
         "clock", "Clock", period_and_eta, "a mean for each slot of a day, 24 rounds long; clock:PERIOD[:ETA]"
     ),
-    "visited": Named(
+    "visited": NamedLearner(
         "visited", "Visited", float, "--feedback visited: means of what it saw, for noisy costs; visited:ETA"
     ),
-    "discounted-track": Named(
+    "discounted-track": NamedLearner(
         "track", "TrackTheDiscounted", float, "one update a round for a discounted mean; discounted-track:WEIGHT"
     ),
-    "pool": Named("pool", "pooled", str, "many trackers, weighted by their losses; pool:24,50 with clocks, pool:auto"),
-    "passive": Named("fixed", "Passive", None, "the passive dynamics, no control"),
-    "btl": Named("clairvoyant", "BeTheLeader", float, "sees the cost of the round it plays: a yardstick, no learner"),
+    "pool": NamedLearner(
+        "pool", "pooled", str, "many trackers, weighted by their losses; pool:24,50 with clocks, pool:auto"
+    ),
+    "passive": NamedLearner("fixed", "Passive", None, "the passive dynamics, no control"),
+    "btl": NamedLearner(
+        "clairvoyant", "BeTheLeader", float, "sees the cost of the round it plays: a yardstick, no learner"
+    ),
 }
 
 

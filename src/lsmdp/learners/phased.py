@@ -17,7 +17,7 @@ from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import BEYOND_COUNTS, Form, Past
 from lsmdp.learners.leader import (
-    Aims,
+    CostsToSolve,
     LeaderBase,
     narrowing,
 )
@@ -66,7 +66,7 @@ class PhasedLeader(LeaderBase):
         """Phase 1 plays P."""
         return PhasedState(0, 1, self.length(1), np.zeros(lmdp.n), Lead.passive(lmdp))
 
-    def aims(self, state: PhasedState, costs: Floats) -> Aims:
+    def costs_to_solve(self, state: PhasedState, costs: Floats) -> CostsToSolve:
         """At the end of a phase, the mean of all costs so far."""
         phase, left, ends = state.phase, state.left - len(costs), []
         while left <= 0:
@@ -76,4 +76,4 @@ class PhasedLeader(LeaderBase):
         after = np.array(ends, dtype=np.int64)
         means, gaps = mean_costs(state.c_sum, costs, state.t)[after], narrowing(self.tolerance, state.t + 1 + after)
         known = {"t": state.t + len(costs), "phase": phase, "left": left}
-        return Aims(after, means, gaps, lambda: {**known, "c_sum": sum_of_costs(state.c_sum, costs)})
+        return CostsToSolve(after, means, gaps, lambda: {**known, "c_sum": sum_of_costs(state.c_sum, costs)})

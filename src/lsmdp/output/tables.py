@@ -170,7 +170,7 @@ def _writer(stream: BinaryIO, schema: pa.Schema, ending: str) -> AbstractContext
     return csv.CSVWriter(stream, schema, write_options=csv.WriteOptions(include_header=False))  # type: ignore[no-any-return]
 
 
-class Answer(NamedTuple):
+class SavedAnswer(NamedTuple):
     """What ``read_answer`` finds in a file: the policy as a kernel, its long-run law, and the names of its states."""
 
     Q: CSR
@@ -219,7 +219,7 @@ def is_answer(path: Path) -> bool:
         return False
 
 
-def read_answer(path: Path) -> Answer:
+def read_answer(path: Path) -> SavedAnswer:
     """The policy in a file of ``write_answer``, checked."""
     try:
         with Archive(path) as arrays:
@@ -229,7 +229,7 @@ def read_answer(path: Path) -> Answer:
             mu = arrays["mu"] if "mu" in arrays.names else None
             labels = tuple(map(str, arrays["labels"].tolist())) if "labels" in arrays.names else None
         Q = into_kernel(as_weights(sparse.csr_array(parts, shape=(n, n)), "Q"))
-        return Answer(Q, None if mu is None else as_distribution(mu, n), labels)
+        return SavedAnswer(Q, None if mu is None else as_distribution(mu, n), labels)
     except (UnreadableError, OSError, ValueError) as broken:
         raise SpecError(f'"{path}" cannot be read as an answer of lsmdp solve: {broken}. Write it again.') from None
     except LsmdpError as wrong:

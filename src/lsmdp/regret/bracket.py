@@ -23,7 +23,7 @@ that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any
@@ -46,12 +46,11 @@ from lsmdp.given_costs import Seekable, in_blocks, in_rounds
 from lsmdp.model import LMDP
 from lsmdp.regret.comparators import (
     BLOCK_NUMBERS,
-    Costs,
     block_size,
     fixed_costs,
     policy_entries,
 )
-from lsmdp.regret.hindsight import HELD_NUMBERS, Sums, cost_of_plan, values_of
+from lsmdp.regret.hindsight import HELD_NUMBERS, PlanSums, cost_of_plan, values_of
 from lsmdp.regret.search import Search
 from lsmdp.solvers import solve
 
@@ -96,7 +95,7 @@ class Bracket:
 
 def bracket(
     lmdp: LMDP,
-    costs: Costs,
+    costs: Iterable[Any],
     p1: Any,
     candidates: Mapping[str, Any] | None = None,
     *,
@@ -156,7 +155,7 @@ def _hardened(lmdp: LMDP, entries: Floats) -> Floats:
     return sure
 
 
-def lower_bound(lmdp: LMDP, costs: Costs, p1: Any) -> float:
+def lower_bound(lmdp: LMDP, costs: Iterable[Any], p1: Any) -> float:
     """D, the optimal cost over policies that may change with time, rounded down: no stationary policy costs less.
 
     The costs are read backwards, in blocks of at most 2^24 numbers. Longer ones must offer ``from_round``.
@@ -170,13 +169,13 @@ def lower_bound(lmdp: LMDP, costs: Costs, p1: Any) -> float:
     return _rounded_down(start, first, sums)
 
 
-def _rounded_down(p1: Floats, first: Floats, sums: list[Sums]) -> float:
+def _rounded_down(p1: Floats, first: Floats, sums: list[PlanSums]) -> float:
     """D less all that rounding may have added to it; ``first`` is V_1 less its minimum."""
     cost, rounding = cost_of_plan(p1, first, sums)
     return cost - rounding
 
 
-def _held(costs: Costs, n: int) -> Floats:
+def _held(costs: Iterable[Any], n: int) -> Floats:
     held: list[Floats] = []
     T = 0
     for block in in_blocks(costs, n, block_size(n)):
@@ -192,7 +191,7 @@ def _held(costs: Costs, n: int) -> Floats:
     return np.concatenate(held)
 
 
-def _last_first(costs: Costs, n: int) -> Iterator[Floats]:
+def _last_first(costs: Iterable[Any], n: int) -> Iterator[Floats]:
     """The costs in blocks, the last block first: kept from the pass that counts them if few, else read again."""
     kept: list[Floats] = []
     T = 0

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from lsmdp.arrays import (
     row_sums,
 )
 from lsmdp.convex import as_policy_kernel, policy_of
-from lsmdp.costs.sequence import Costs as CostSequence
+from lsmdp.costs.sequence import Costs
 from lsmdp.errors import CostError, SpecError
 from lsmdp.given_costs import in_blocks, in_rounds, stacked
 from lsmdp.model import LMDP
@@ -38,13 +38,6 @@ from lsmdp.policy import AnyPolicy
 
 BLOCK_ROUNDS = 256  # At most this many rounds are stacked at a time, so that sums within a block stay short.
 BLOCK_NUMBERS = 2**20  # At most this many costs are held at a time (8 MB), but always a whole round.
-
-
-class Costs(Protocol):
-    """A cost sequence: every iteration yields c_1, c_2, ... with one number per state."""
-
-    def __iter__(self) -> Iterator[Any]:
-        """c_1, c_2, ..."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +81,14 @@ class FixedCost:
         return f"FixedCost({self.T:,} rounds, loss {self.loss:.12g})"
 
 
-def fixed_cost(lmdp: LMDP, Q: Any, costs: Costs, p1: Any, at: Iterable[int] = ()) -> FixedCost:
+def fixed_cost(lmdp: LMDP, Q: Any, costs: Iterable[Any], p1: Any, at: Iterable[int] = ()) -> FixedCost:
     """L_T(Q) of one policy (a :class:`Policy` or a kernel on P's moves), and L_t(Q) at the rounds ``at``."""
     return fixed_costs(lmdp, [Q], costs, p1, at)[0]
 
 
-def fixed_costs(lmdp: LMDP, policies: Sequence[Any], costs: Costs, p1: Any, at: Iterable[int] = ()) -> list[FixedCost]:
+def fixed_costs(
+    lmdp: LMDP, policies: Sequence[Any], costs: Iterable[Any], p1: Any, at: Iterable[int] = ()
+) -> list[FixedCost]:
     """L_T(Q) of several policies, in one pass over the costs."""
     start = as_distribution(p1, lmdp.names)
     wanted = _as_rounds(at)
@@ -157,9 +152,9 @@ def control_cost(P: CSR, entries: Floats) -> Floats:
     return row_sums(like(P, entries * ratios)).clip(min=0.0)
 
 
-def blocks_of(costs: Costs, n: int) -> Iterator[Floats]:
+def blocks_of(costs: Iterable[Any], n: int) -> Iterator[Floats]:
     """All costs, checked, as arrays of k x n: as they come where they come in blocks."""
-    if isinstance(costs, CostSequence):
+    if isinstance(costs, Costs):
         first = 1
         for block in costs.blocks_from(1):
             yield stacked(block, n, first)

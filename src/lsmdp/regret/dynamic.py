@@ -76,7 +76,7 @@ NUMBERS_OF_MOVES_AT_ONCE = 2**16
 # To compare a round with the plan takes this many operations for each state and move, which are passes of numpy.
 COMPARISON_OF_A_MOVE = 30.0
 
-Watch = Callable[[int], None]
+WatchRound = Callable[[int], None]
 
 
 class Dynamic(float):
@@ -172,7 +172,7 @@ def work_of_replay(lmdp: LMDP, T: int, steps: int) -> float:
     return T * (COMPARISON_OF_A_MOVE * size + by_itself) + steps * step + work_of_plan(lmdp, T)
 
 
-def replay(plan: Hindsight, learners: Sequence[CompleteLearner], watch: Watch | None = None) -> list[Attribution]:
+def replay(plan: Hindsight, learners: Sequence[CompleteLearner], watch: WatchRound | None = None) -> list[Attribution]:
     """The second formula for some learners, with one reading of the costs for all of them; ``watch`` is told rounds."""
     everyone = [_Follower(plan, learner) for learner in learners]
     size, t = 0.0, 0

@@ -40,6 +40,7 @@ T mu_Q.(c_bar - c^), and 2 T eps max|c| is added to the first bracket for it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -60,7 +61,6 @@ from lsmdp.chain import long_run_law
 from lsmdp.errors import CostError, SpecError
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
-from lsmdp.regret.comparators import Costs
 
 MIXING_SUMS_SHOWN = (1.0, 10.0, 100.0)  # The bound is printed for these mixing sums: quick, usual and slow policies.
 
@@ -80,7 +80,7 @@ class CostRange(NamedTuple):
         return cls(0, np.zeros(n), np.zeros(n), np.full(n, np.inf), np.full(n, -np.inf))
 
     @classmethod
-    def of(cls, costs: Costs, n: int) -> CostRange:
+    def of(cls, costs: Iterable[Any], n: int) -> CostRange:
         """After one pass over the costs."""
         seen = cls.empty(n)
         for c_t in costs:

@@ -46,7 +46,7 @@ HELD_NUMBERS = 2**24
 PIECE_NUMBERS = 2**21
 
 
-class Sums(NamedTuple):
+class PlanSums(NamedTuple):
     """Over rounds: of a_t, of |a_t|, and of max|e_t|."""
 
     minima: float
@@ -54,23 +54,23 @@ class Sums(NamedTuple):
     errors: float
 
 
-def values_of(lmdp: LMDP, block: Floats, end: Floats, temperature: float) -> tuple[Floats, Sums]:
+def values_of(lmdp: LMDP, block: Floats, end: Floats, temperature: float) -> tuple[Floats, PlanSums]:
     """V_t less its minimum a_t for the rounds of a block, then ``end``; and the sums of a_t, |a_t| and max|e_t|."""
     values, minima, errors = np.empty((len(block) + 1, lmdp.n)), np.empty(len(block)), np.empty(len(block))
     values[-1] = end
     values_back(rows(lmdp.P), temperature, block, values, minima, errors)
     sums = math.fsum(minima), math.fsum(np.abs(minima)), math.fsum(errors) + len(block) * lmdp.rounding
-    return values, Sums(*sums)
+    return values, PlanSums(*sums)
 
 
-def cost_of_plan(p1: Floats, first: Floats, sums: list[Sums]) -> tuple[float, float]:
+def cost_of_plan(p1: Floats, first: Floats, sums: list[PlanSums]) -> tuple[float, float]:
     """p_1.V_1 and how far off that may be; ``first`` is V_1 less its minimum."""
     minima, sizes, errors = map(math.fsum, zip(*sums, strict=True))
     return float(p1 @ first) + minima, errors + EPS * ((first.size + 4) * float(first.max()) + 4.0 * sizes)
 
 
 @dataclass(frozen=True, eq=False)
-class Rounds:
+class SeekableRounds:
     """The costs of T rounds, which can be read from any round on."""
 
     given: Any
@@ -78,7 +78,7 @@ class Rounds:
     n: int
 
     @classmethod
-    def of(cls, lmdp: LMDP, costs: Any, T: int | None = None) -> Rounds:
+    def of(cls, lmdp: LMDP, costs: Any, T: int | None = None) -> SeekableRounds:
         """The first T of these costs, or all of them."""
         costs = in_rounds(costs, lmdp.names)
         if not is_replayable(costs):
@@ -141,7 +141,7 @@ class Hindsight:
     """
 
     lmdp: LMDP
-    costs: Rounds
+    costs: SeekableRounds
     start: Floats
     every: int
     kept: Floats
@@ -152,7 +152,7 @@ class Hindsight:
     @classmethod
     def of(cls, lmdp: LMDP, costs: Any, start: Any, T: int | None = None, *, keep: bool = True) -> Hindsight:
         """The plan for T rounds of costs; without ``keep`` only what it costs, in memory that does not grow with T."""
-        law, rounds = as_distribution(start, lmdp.names), Rounds.of(lmdp, costs, T)
+        law, rounds = as_distribution(start, lmdp.names), SeekableRounds.of(lmdp, costs, T)
         every = math.isqrt(rounds.T - 1) + 1 if keep else max(1, PIECE_NUMBERS // lmdp.n)
         count = -(-rounds.T // every)
         kept = np.zeros((count + 1 if keep else 1, lmdp.n))

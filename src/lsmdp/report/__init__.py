@@ -12,14 +12,19 @@ from typing import Any
 from lsmdp.errors import SpecError
 from lsmdp.files import atomic, clear, explained
 from lsmdp.report.pages import assemble
-from lsmdp.report.story import Watch, story
+from lsmdp.report.story import WatchStage, story
 from lsmdp.runs import Folder, load
 
 __all__ = ["page", "write_page", "write_story"]
 
 
 def write_page(
-    path: Path, out: Path | None = None, watch: Watch | None = None, *, trust: bool = False, certify: str = "sample"
+    path: Path,
+    out: Path | None = None,
+    watch: WatchStage | None = None,
+    *,
+    trust: bool = False,
+    certify: str = "sample",
 ) -> Path:
     """Write the page of the run in a folder, into the folder unless another place is named; returns where it is.
 
@@ -30,7 +35,12 @@ def write_page(
 
 
 def write_story(
-    path: Path, out: Path | None = None, watch: Watch | None = None, *, trust: bool = False, certify: str = "sample"
+    path: Path,
+    out: Path | None = None,
+    watch: WatchStage | None = None,
+    *,
+    trust: bool = False,
+    certify: str = "sample",
 ) -> tuple[Path, dict[str, Any]]:
     """The same, and what the page says."""
     target = path / "report.html" if out is None else out
@@ -47,11 +57,11 @@ def _nobody(_what: str, _t: int, _rounds: int) -> None:
     """Watches nothing."""
 
 
-def page(folder: Folder, watch: Watch | None = None, *, trust: bool = False, certify: str = "sample") -> str:
+def page(folder: Folder, watch: WatchStage | None = None, *, trust: bool = False, certify: str = "sample") -> str:
     """The page as text."""
     return assemble("lsmdp.report", _told(folder, watch, trust, certify))
 
 
-def _told(folder: Folder, watch: Watch | None, trust: bool, certify: str) -> dict[str, Any]:
+def _told(folder: Folder, watch: WatchStage | None, trust: bool, certify: str) -> dict[str, Any]:
     folder.require_finished()
     return story(folder, load(folder.path, trust=trust), watch or _nobody, certify)

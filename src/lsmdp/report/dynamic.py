@@ -23,7 +23,7 @@ from lsmdp.regret.summary import ABOUT_DYNAMIC
 from lsmdp.report.frames import as_text
 from lsmdp.report.pages.words import counted, figure, listed, percent
 from lsmdp.runs import Folder
-from lsmdp.runs.dynamic import Attributed, read_dynamic
+from lsmdp.runs.dynamic import AttributedRegrets, read_dynamic
 from lsmdp.runs.film import scaled
 
 # The curve that shows what a round cost has at most this many bins, about as many as are told apart.
@@ -33,7 +33,7 @@ NAMED_PLACES = 3  # The text names this many places, as many as one remembers.
 SHARE_OF_A_NAMED_PLACE = 0.001  # A place with less than this share of the whole is not named.
 
 
-def attribution(folder: Folder, run: Run, which: str, watch: Callable[[int], None]) -> Attributed | None:
+def attribution(folder: Folder, run: Run, which: str, watch: Callable[[int], None]) -> AttributedRegrets | None:
     """The dynamic regret of everybody by rounds and states: as the folder has it, or played again for ``all``."""
     known = read_dynamic(folder)
     if known is not None or which != "all" or not is_replayable(run.costs):
@@ -44,13 +44,13 @@ def attribution(folder: Folder, run: Run, which: str, watch: Callable[[int], Non
     for learner, tally, told in zip(learners, run.game.tallies, replay(plan, learners, watch), strict=True):
         Dynamic.of(plan, learner, tally.loss).attribute(told)  # which looks whether both formulas agree
         by_round[learner.name], by_state[learner.name] = told.by_round, told.by_state
-    return Attributed(by_round, by_state)
+    return AttributedRegrets(by_round, by_state)
 
 
 def dynamic_part(
     summary: Mapping[str, Any],
     learners: list[dict[str, Any]],
-    told: Attributed | None,
+    told: AttributedRegrets | None,
     best: str,
     keep: Any,
     place: Callable[[int], str],
@@ -88,7 +88,7 @@ def _title(one: Mapping[str, Any], price: float) -> str:
     return f"Not knowing the future cost {one['title']} {figure(price)}{share}"
 
 
-def _when_and_where(name: str, told: Attributed, best: str, place: Callable[[int], str]) -> str:
+def _when_and_where(name: str, told: AttributedRegrets, best: str, place: Callable[[int], str]) -> str:
     """By when half of it was paid, and the states where most of it was."""
     sums, states = np.cumsum(told.by_round[best]), told.by_state[best]
     total = float(sums[-1])
@@ -119,6 +119,6 @@ def _curve(one: Mapping[str, Any], by_round: Floats, keep: Any) -> dict[str, Any
     }
 
 
-def still_fields(names: list[str], told: Attributed | None) -> dict[str, Any] | None:
+def still_fields(names: list[str], told: AttributedRegrets | None) -> dict[str, Any] | None:
     """What the map shows of it, for each learner on the map: a byte for each state, on a scale of square roots."""
     return None if told is None else {name: as_text(scaled(told.by_state[name], root=True)) for name in names}

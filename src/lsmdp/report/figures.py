@@ -29,7 +29,7 @@ from lsmdp.game import Run
 from lsmdp.learners.names import titled
 from lsmdp.report.drawing import can_draw, draw_map
 from lsmdp.report.pages.words import counted
-from lsmdp.report.story import Rounds
+from lsmdp.report.story import RoundsByLearner
 from lsmdp.runs import Folder, load
 from lsmdp.solution import Solution
 from lsmdp.solvers import solve
@@ -46,7 +46,7 @@ INCHES_OF_A_FIGURE = (5.2, 3.4)  # A figure has this width and height, in inches
 def regret(folder: Folder, ax: Axes | None = None, *, logarithmic: bool = False) -> Axes:
     """The excess over the rounds, loss - t lambda_{t+1}; where that is not known, the regret against the leader."""
     ax, summary = _axes(ax), folder.summary()
-    rounds = Rounds(folder, summary)
+    rounds = RoundsByLearner(folder, summary)
     average, t = rounds.leaders(summary, None), np.arange(1, summary["rounds"] + 1)
     for (name, columns), colour in zip(rounds.by_learner.items(), _colours(), strict=False):
         if average is not None:
@@ -77,7 +77,7 @@ def paid(folder: Folder, ax: Axes | None = None) -> Axes:
 def effort(folder: Folder, ax: Axes | None = None) -> Axes:
     """Steps a round."""
     ax, summary = _axes(ax), folder.summary()
-    t, rounds = np.arange(1, summary["rounds"] + 1), Rounds(folder, summary)
+    t, rounds = np.arange(1, summary["rounds"] + 1), RoundsByLearner(folder, summary)
     for (name, columns), colour in zip(rounds.by_learner.items(), _colours(), strict=False):
         if columns["steps"].any():
             ax.plot(t, columns["steps"], color=colour, label=rounds.titles[name], linewidth=0.8)

@@ -21,7 +21,7 @@ from lsmdp.pictures import palette
 from lsmdp.report import words
 from lsmdp.report.dynamic import still_fields
 from lsmdp.report.frames import places_of, shown
-from lsmdp.runs.dynamic import Attributed
+from lsmdp.runs.dynamic import AttributedRegrets
 from lsmdp.runs.film import MOST_MOVES, Film
 
 # Up to this many states of a network have their names beside them; more of them would cover each other.
@@ -33,7 +33,7 @@ GROWTH_OF_THE_FRAME = 1.25  # All states are within the frame if it grows by no 
 LETTERS_ON_THE_MAP = 18  # A name on the map has at most this many letters, so that it stays beside its state.
 
 
-def the_map(run: Run, film: Film | None, best: str, told: Attributed | None = None) -> dict[str, Any]:
+def the_map(run: Run, film: Film | None, best: str, told: AttributedRegrets | None = None) -> dict[str, Any]:
     """What the page draws, and the learner that it begins with: the best, if it is on the map.
 
     ``told`` is the dynamic regret by states, which the map shows too.
@@ -148,7 +148,7 @@ def _short(name: str) -> str:
     return name if len(name) <= LETTERS_ON_THE_MAP else f"{name[: LETTERS_ON_THE_MAP - 1]}…"
 
 
-def _table_of_states(run: Run, told: Attributed | None) -> dict[str, Any]:
+def _table_of_states(run: Run, told: AttributedRegrets | None) -> dict[str, Any]:
     lmdp = run.lmdp
     laws = {
         words.named(titled(player.learner.name, player.learner.clairvoyant)): player.law for player in run.game.players

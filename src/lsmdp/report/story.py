@@ -49,10 +49,10 @@ FEWEST_ROUNDS = 10  # A sample has at least this many rounds, however large the 
 # A bound is drawn if it is at most this many times the largest regret, and so can be read off beside it.
 READABLE = 1e4
 
-Watch = Callable[[str, int, int], None]  # what is being done, the round, and of how many
+WatchStage = Callable[[str, int, int], None]  # what is being done, the round, and of how many
 
 
-def story(folder: Folder, run: Run, watch: Watch, which: str = "sample") -> dict[str, Any]:
+def story(folder: Folder, run: Run, watch: WatchStage, which: str = "sample") -> dict[str, Any]:
     """The whole page. ``which``: on which rounds the theory is evaluated."""
     if which not in CERTIFY:
         raise SpecError(f'"{which}" does not say what to certify. Say all, sample or none.')
@@ -61,7 +61,7 @@ def story(folder: Folder, run: Run, watch: Watch, which: str = "sample") -> dict
     costs = float(seen.lowest.min()), float(seen.highest.max())
     learners = _learners(summary, costs[0])
     best = words.least(learners)[0]["name"]
-    rounds = Rounds(folder, summary)
+    rounds = RoundsByLearner(folder, summary)
     count = looked_at(run, which)
     found = _certified(run, count, rounds, lambda t: watch("certifying", t, count))
     film = film_of(folder, run, lambda t: watch("drawing the map", t, run.rounds))
@@ -84,7 +84,7 @@ def story(folder: Folder, run: Run, watch: Watch, which: str = "sample") -> dict
     }
 
 
-class Rounds:
+class RoundsByLearner:
     """The table of rounds, by learner."""
 
     def __init__(self, folder: Folder, summary: dict[str, Any]) -> None:
@@ -178,7 +178,7 @@ def _short(source: str) -> str:
     return source.rsplit("/", 1)[-1]
 
 
-def _curves(rounds: Rounds, found: Certificates | None, summary: dict[str, Any], best: str) -> dict[str, Any]:
+def _curves(rounds: RoundsByLearner, found: Certificates | None, summary: dict[str, Any], best: str) -> dict[str, Any]:
     T, average = summary["rounds"], rounds.leaders(summary, found)
     t = np.arange(1, T + 1)
     keep = _sampled(T)
@@ -235,7 +235,7 @@ def _slope(t: Any, regret: Floats) -> float | None:
     return float(np.polyfit(np.log(t[at]), np.log(regret[at]), 1)[0])
 
 
-def _effort(rounds: Rounds, summary: dict[str, Any], costs: tuple[float, float]) -> dict[str, Any]:
+def _effort(rounds: RoundsByLearner, summary: dict[str, Any], costs: tuple[float, float]) -> dict[str, Any]:
     T = summary["rounds"]
     edges = np.unique(np.geomspace(1.0, T + 1.0, 60).astype(np.int64))
     learners = []
@@ -252,7 +252,7 @@ def _effort(rounds: Rounds, summary: dict[str, Any], costs: tuple[float, float])
     }
 
 
-def _pace(rounds: Rounds) -> str:
+def _pace(rounds: RoundsByLearner) -> str:
     """How fast the slowest plays; a median, since the first rounds may have waited for a compiler."""
     taken = {rounds.titles[name]: columns["seconds"] for name, columns in rounds.by_learner.items()}
     typical = {name: float(np.median(seconds)) for name, seconds in taken.items()}
@@ -282,7 +282,7 @@ def work_of_a_round(run: Run) -> float:
     return everyone * WORK_OF_A_STATE * (lmdp.n + STATES_OF_ONE_ROUND) + FACTORS_OF_ONE_ROUND * factor
 
 
-def _certified(run: Run, count: int, rounds: Rounds, watch: Callable[[int], None]) -> Certificates | None:
+def _certified(run: Run, count: int, rounds: RoundsByLearner, watch: Callable[[int], None]) -> Certificates | None:
     if not count:
         return None
     if count == run.rounds:

@@ -39,7 +39,7 @@ SHARE_OF_A_SMALL_GAP = 0.01  # A gap of at most this share of the range of the c
 # A least cost below this share of the largest is nothing to the eye, as on the scale of the map.
 COST_OF_NEARLY_NOTHING = 1e-6
 
-Learners = Sequence[Mapping[str, Any]]
+LearnerFacts = Sequence[Mapping[str, Any]]
 
 
 def named(text: str) -> str:
@@ -69,19 +69,19 @@ def settled(value: float | None, rounds: int, loss: float) -> float | None:
     return 0.0 if value is not None and nothing(value, rounds, loss) else value
 
 
-def contest(learners: Learners) -> list[Mapping[str, Any]]:
+def contest(learners: LearnerFacts) -> list[Mapping[str, Any]]:
     """Who may be called the best: who does not see the costs beforehand, if there is one."""
     return [one for one in learners if not one["clairvoyant"]] or list(learners)
 
 
-def least(learners: Learners) -> list[Mapping[str, Any]]:
+def least(learners: LearnerFacts) -> list[Mapping[str, Any]]:
     """Who paid the least: one, or several who tie."""
     blind = contest(learners)
     best = min(float(one["loss"]) for one in blind)
     return [one for one in blind if abs(one["loss"] - best) <= SHARE_OF_EQUAL_LOSSES * max(abs(one["loss"]), abs(best))]
 
 
-def badge(one: Mapping[str, Any], learners: Learners) -> str:
+def badge(one: Mapping[str, Any], learners: LearnerFacts) -> str:
     """What stands beside a name: the least loss is worth a word where somebody paid more."""
     if one["clairvoyant"]:
         return "sees cₜ first"
@@ -91,7 +91,7 @@ def badge(one: Mapping[str, Any], learners: Learners) -> str:
     return "least loss" if len(best) == 1 else "least loss, tied"
 
 
-def headline(learners: Learners, rounds: int) -> str:
+def headline(learners: LearnerFacts, rounds: int) -> str:
     """Who paid the least, and how much less than the next."""
     blind, best = contest(learners), least(learners)
     names, loss = listed(one["title"] for one in best), figure(best[0]["loss"], 5)
@@ -106,7 +106,7 @@ def headline(learners: Learners, rounds: int) -> str:
     return f"{names} paid the least: {loss}{' each' if len(best) > 1 else ''}, {share} below {second['title']}"
 
 
-def lede(learners: Learners, summary: Mapping[str, Any], floor: float = 0.0) -> str:
+def lede(learners: LearnerFacts, summary: Mapping[str, Any], floor: float = 0.0) -> str:
     """What it means, and what is guaranteed; no round costs less than ``floor``."""
     best, rounds = least(learners)[0], int(summary["rounds"])
     sees = yardsticks([one["name"] for one in learners if one["clairvoyant"]])
@@ -206,7 +206,7 @@ def curve_note(every_round: bool, found: Certificates | None, bounds: Sequence[A
     return said + "Hover for exact values."
 
 
-def parts_title(learners: Learners) -> str:
+def parts_title(learners: LearnerFacts) -> str:
     """How much of its loss the best learner spends on steering."""
     best = least(learners)[0]
     control, loss = best["control_cost"], best["loss"]
@@ -217,7 +217,7 @@ def parts_title(learners: Learners) -> str:
     return f"{best['title']} spends {percent(control / loss)} of its loss on steering"
 
 
-def parts_note(learners: Learners) -> str:
+def parts_note(learners: LearnerFacts) -> str:
     """Who is not among the bars of the regret, and why; nothing where all are, or none."""
     absent = [one["title"] for one in learners if one["idealised"] is None or one["comparator"] is None]
     if not absent or len(absent) == len(learners):

@@ -33,23 +33,25 @@ if TYPE_CHECKING:
 BY_ROUND, BY_STATE = "dynamic.parquet", "dynamic_states.parquet"
 
 
-class Attributed(NamedTuple):
+class AttributedRegrets(NamedTuple):
     """The dynamic regret of each learner, by rounds and by states."""
 
     by_round: Mapping[str, Floats]
     by_state: Mapping[str, Floats]
 
 
-def attributed(found: Regret) -> Attributed | None:
+def attributed(found: Regret) -> AttributedRegrets | None:
     """What is known by rounds and states, if it is known of everybody."""
     known = {one.name: None if one.dynamic is None else one.dynamic.known for one in found.learners}
     both = {name: (told.by_round, told.by_state) for name, told in known.items() if told is not None}
     if len(both) < len(known):
         return None
-    return Attributed({name: one for name, (one, _) in both.items()}, {name: one for name, (_, one) in both.items()})
+    return AttributedRegrets(
+        {name: one for name, (one, _) in both.items()}, {name: one for name, (_, one) in both.items()}
+    )
 
 
-def write_dynamic(folder: Folder, lmdp: LMDP, found: Attributed) -> None:
+def write_dynamic(folder: Folder, lmdp: LMDP, found: AttributedRegrets) -> None:
     """Write both tables."""
     import pyarrow as pa
 
@@ -78,13 +80,13 @@ def write_dynamic(folder: Folder, lmdp: LMDP, found: Attributed) -> None:
     )
 
 
-def read_dynamic(folder: Folder) -> Attributed | None:
+def read_dynamic(folder: Folder) -> AttributedRegrets | None:
     """What the folder of a finished run says, or None where its rounds were not played again."""
     summary = folder.summary()
     if any(one.get("dynamic_regret_by_divergence") is None for one in summary["learners"].values()):
         return None
     names, sizes = list(summary["learners"]), {BY_ROUND: summary["rounds"], BY_STATE: summary["states"]}
-    return Attributed(*(_read(folder.path / name, names, size) for name, size in sizes.items()))
+    return AttributedRegrets(*(_read(folder.path / name, names, size) for name, size in sizes.items()))
 
 
 def _write(path: Path, table: pa.Table) -> None:

@@ -53,7 +53,7 @@ STATES_LAID_OUT = 3_000  # At most this many states without places are laid out:
 MOST_MOVES = 150_000
 NO_MOVE = 255  # This byte stands for no move in the flow on a network, since ranks of moves end below it.
 
-Standing = Mapping[str, tuple[AnyPolicy, Floats]]  # each learner's policy in a round, and the law of its state before
+PolicyAndLaw = tuple[AnyPolicy, Floats]  # what a learner plays in a round, and the law of its state before
 
 
 class Field(NamedTuple):
@@ -93,7 +93,7 @@ class Film:
         standing = {name: (everyone[name].coming, everyone[name].law) for name in self.names}
         self.look(game.t + 1, cost, game.seen.mean if game.t else np.zeros(self.lmdp.n), standing)
 
-    def look(self, t: int, cost: Floats, mean: Floats, standing: Standing) -> None:
+    def look(self, t: int, cost: Floats, mean: Floats, standing: Mapping[str, PolicyAndLaw]) -> None:
         """Keep a frame of round t, before it is played."""
         fields = {("", "cost"): scaled(cost), ("", "mean"): scaled(mean)}
         for name, (policy, law) in standing.items():

@@ -52,7 +52,7 @@ from lsmdp.inputs.files import UnreadableError
 from lsmdp.inputs.forms import Array, Form
 from lsmdp.inputs.parquet import CHECKSUMS, read_parquet
 from lsmdp.inputs.records import read_json
-from lsmdp.runs.records import Manifest, Record, Summary
+from lsmdp.runs.records import Manifest, StrictRecord, Summary
 from lsmdp.runs.spec import Spec
 
 if TYPE_CHECKING:
@@ -357,7 +357,7 @@ def _read_parquet(path: Path) -> pa.Table:
     return table
 
 
-def _read_json(path: Path, kind: type[Record]) -> dict[str, Any]:
+def _read_json(path: Path, kind: type[StrictRecord]) -> dict[str, Any]:
     try:
         return read_json(path, kind)
     except (UnreadableError, OSError) as broken:

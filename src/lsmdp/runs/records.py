@@ -11,23 +11,23 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Count = Annotated[int, Field(ge=1, lt=2**53)]
-Known = float | None
+FloatOrNone = float | None
 
 
-class Record(BaseModel):
+class StrictRecord(BaseModel):
     """Strict types, finite numbers, and room for more fields."""
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, frozen=True)
 
 
-class Unit(Record):
+class Unit(StrictRecord):
     """The unit of a game with costs of moves, and what was taken off each round (costs/moves.py)."""
 
     unit: Annotated[float, Field(ge=1.0)]
     least: float
 
 
-class Manifest(Record):
+class Manifest(StrictRecord):
     """Versions and hashes of the inputs (manifest.py)."""
 
     versions: dict[str, str]
@@ -39,34 +39,34 @@ class Manifest(Record):
     moves: Unit | None = None
 
 
-class Regrets(Record):
+class Regrets(StrictRecord):
     """Of one learner, each under the name of its comparator."""
 
-    leader: Known
-    best_stationary_low: Known
-    best_stationary_high: Known
-    dynamic: Known = None  # which earlier versions did not have
+    leader: FloatOrNone
+    best_stationary_low: FloatOrNone
+    best_stationary_high: FloatOrNone
+    dynamic: FloatOrNone = None  # which earlier versions did not have
 
 
-class Paid(Record):
+class Paid(StrictRecord):
     """What one learner paid, in some unit."""
 
     loss: float
     state_cost: float
     control_cost: float
-    ideal_loss: Known
-    idealised_regret: Known
+    ideal_loss: FloatOrNone
+    idealised_regret: FloatOrNone
     regret: Regrets
 
 
-class Expert(Record):
+class Expert(StrictRecord):
     """One learner of a pool: what it would have paid by itself, and the weight that it ended with."""
 
     loss: float
     weight: Annotated[float, Field(ge=0.0, le=1.0 + 1e-9)]
 
 
-class Experts(Record):
+class ExpertsRecord(StrictRecord):
     """The learners of a pool, and the two sums of its theorem (regret/pooled.py)."""
 
     best: str
@@ -85,16 +85,16 @@ class Experts(Record):
 class Figures(Paid):
     """All figures of one learner of a finished run."""
 
-    transient: Known
-    comparator: Known
-    dynamic_regret_by_divergence: Known = None
+    transient: FloatOrNone
+    comparator: FloatOrNone
+    dynamic_regret_by_divergence: FloatOrNone = None
     regret_at_most_by_mixing_sum: dict[str, float]
     regret_against_leader_along: list[Annotated[list[float], Field(min_length=3, max_length=3)]]
-    experts: Experts | None = None
+    experts: ExpertsRecord | None = None
     seconds: float
 
 
-class Units(Record):
+class InUserUnits(StrictRecord):
     """The same in the user's units."""
 
     low: float
@@ -102,7 +102,7 @@ class Units(Record):
     learners: Annotated[dict[str, Paid], Field(min_length=1)]
 
 
-class Summary(Record):
+class Summary(StrictRecord):
     """Losses and regrets of a finished run (summary.py)."""
 
     states: Count
@@ -113,7 +113,7 @@ class Summary(Record):
     average_cost_bounds: Annotated[list[float], Field(min_length=2, max_length=2)]
     learners: Annotated[dict[str, Figures], Field(min_length=1)]
     notes: list[str]
-    your_units: Units | None = None
+    your_units: InUserUnits | None = None
 
     @model_validator(mode="after")
     def _same_learners(self) -> Self:

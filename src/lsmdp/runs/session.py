@@ -47,11 +47,11 @@ SECONDS_BETWEEN_CHECKPOINTS = 2.0  # So many seconds are between two checkpoints
 COST_OF_A_CHECKPOINT = 10.0
 ROUNDS_ONE_BY_ONE = 10  # So many rounds are played one by one, so that there is something to see at once.
 
-Watch = Callable[[Game, int | None], None]  # shown the game and the number of rounds, where that is known
+WatchGame = Callable[[Game, int | None], None]  # shown the game and the number of rounds, where that is known
 
 
 def start(
-    spec: Spec, path: str | PathLike[str], *, every: float = SECONDS_BETWEEN_CHECKPOINTS, watch: Watch | None = None
+    spec: Spec, path: str | PathLike[str], *, every: float = SECONDS_BETWEEN_CHECKPOINTS, watch: WatchGame | None = None
 ) -> Run:
     """Play a run from its first round to its end in a new folder; ``watch`` is called after each round or block."""
     folder = Folder(Path(path))
@@ -69,7 +69,7 @@ def resume(
     spec: Spec | None = None,
     *,
     every: float = SECONDS_BETWEEN_CHECKPOINTS,
-    watch: Watch | None = None,
+    watch: WatchGame | None = None,
     trust: bool = False,
 ) -> Run:
     """Go on with the run in a folder; a ``spec`` must ask for the same run, and starts it where there is none yet.
@@ -226,7 +226,7 @@ class _Keeper:
         self.due = ended + max(self.every, COST_OF_A_CHECKPOINT * (ended - began))
 
 
-def _play(keeper: _Keeper, costs: Costs, watch: Watch | None) -> None:
+def _play(keeper: _Keeper, costs: Costs, watch: WatchGame | None) -> None:
     """Play the rounds that are left, and save whatever was played when that ends."""
     turn = Turn()
     with turn.minding():
@@ -251,7 +251,7 @@ def _blocks(game: Game, costs: Costs, starts: frozenset[int]) -> Iterator[Floats
         t += len(block)
 
 
-def _finish(folder: Folder, planned: _Planned, keeper: _Keeper, watch: Watch | None) -> Run:
+def _finish(folder: Folder, planned: _Planned, keeper: _Keeper, watch: WatchGame | None) -> Run:
     """Whatever is left to do of a run."""
     try:
         if not folder.is_played:

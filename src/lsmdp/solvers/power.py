@@ -26,7 +26,7 @@ PLAIN_SPAN = 150.0  # Up to this span of v and of c, z = e^{-v} itself is a safe
 MOST_BASES = 2000  # A walk that needs more bases than this is going nowhere.
 
 
-class Walk(NamedTuple):
+class PowerSteps(NamedTuple):
     """How a run of power steps went: its last gap, and the contraction per step that was seen last (1: none)."""
 
     steps: int
@@ -46,7 +46,7 @@ class Power:
         """Iterate until the ratios agree within tol, or max_steps."""
         _, lo, hi = problem.residual(v)
         best = Attempt(v, lo, hi, 0)
-        walk = Walk(0, best.gap, 1.0, False)
+        walk = PowerSteps(0, best.gap, 1.0, False)
         steps, target = 0, tol
         for _ in range(MOST_BASES):
             if best.gap <= tol or steps >= self.max_steps:
@@ -65,14 +65,14 @@ class Power:
         return Attempt(best.v, best.lo, best.hi, steps, walk.rate, work=float(steps))
 
 
-def _walk(problem: Problem, v: Floats, target: float, max_steps: int, averaging: bool) -> tuple[Floats, Walk]:
+def _walk(problem: Problem, v: Floats, target: float, max_steps: int, averaging: bool) -> tuple[Floats, PowerSteps]:
     """Steps on one base until the target, the end of the budget, or the need for a new base."""
     base, A, g, z = _coordinates(problem, v)
     if g is None:  # the residual itself spans hundreds: take a Bellman step
         r, _, _ = problem.residual(v)
         v = v + r
-        return v - v.min(), Walk(1, float(np.ptp(r)), 1.0, averaging)
-    walk = Walk(*power_walk(A, g, z, np.empty((2, z.size)), target, max_steps, averaging))
+        return v - v.min(), PowerSteps(1, float(np.ptp(r)), 1.0, averaging)
+    walk = PowerSteps(*power_walk(A, g, z, np.empty((2, z.size)), target, max_steps, averaging))
     v = base - np.log(z)
     return v - v.min(), walk
 

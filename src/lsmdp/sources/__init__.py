@@ -47,14 +47,14 @@ def read_model(
     from lsmdp.model import LMDP
     from lsmdp.sources import makers
     from lsmdp.sources.files import kernel_file
-    from lsmdp.sources.reading import Content, Reading, blaming
+    from lsmdp.sources.reading import Content, ReadingOptions, blaming
 
     spec = fspath(spec)
     name = find(spec, MODELS)
-    reading = Reading(columns, weight, undirected)
+    reading = ReadingOptions(columns, weight, undirected)
     if name is None:
         found = kernel_file(spec, reading)
-    elif reading != Reading():
+    elif reading != ReadingOptions():
         raise SpecError(f'"{spec}" is no file: --columns, --weight and --undirected are about how files are read.')
     else:
         made: LMDP = getattr(makers, name.maker)(*name.arguments(spec))

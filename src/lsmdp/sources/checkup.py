@@ -319,10 +319,10 @@ def goals_in(kernel: str, **reading: Any) -> str:
     """A sentence about states of a file that nothing leaves, which may be goals; empty where there are none."""
     from lsmdp.arrays import as_weights
     from lsmdp.sources.files import kernel_file
-    from lsmdp.sources.reading import Reading
+    from lsmdp.sources.reading import ReadingOptions
 
     try:
-        found = kernel_file(kernel, Reading(**reading))
+        found = kernel_file(kernel, ReadingOptions(**reading))
         weights = as_weights(found.weights)
     except LsmdpError:
         return ""

@@ -75,7 +75,7 @@ class Numbers(NamedTuple):
     in_doubt: bool = False
 
 
-Content = Numbers | dict[str, float]  # by label
+CostContent = Numbers | dict[str, float]  # by label
 
 
 def hill(lmdp: LMDP) -> Floats:
@@ -106,7 +106,7 @@ def random(lmdp: LMDP, seed: int) -> Floats:
 
 def cost_file(spec: str, lmdp: LMDP, missing: float | None = None) -> Floats:
     """The costs in a file, one per state of the model; ``missing`` for those that a file by name leaves out."""
-    content: Content = read_file(spec, COST_FORMATS, unknown(spec, COSTS, endings(COST_FORMATS)))
+    content: CostContent = read_file(spec, COST_FORMATS, unknown(spec, COSTS, endings(COST_FORMATS)))
     with blaming(spec):
         if isinstance(content, dict):
             return as_cost(_by_label(content, lmdp, missing), lmdp.n)
@@ -195,7 +195,7 @@ def _columns(header: Sequence[str]) -> list[str]:
     return [("cost", "state")[is_index] for is_index in index] if len(names) == 2 and sum(index) == 1 else names
 
 
-def _read_csv(path: Path) -> Content:
+def _read_csv(path: Path) -> CostContent:
     header = first_line(path)
     names = _columns(header)
     if {"state", "cost"} <= set(names):
@@ -205,7 +205,7 @@ def _read_csv(path: Path) -> Content:
     return Numbers(values, header, in_doubt=words is None)
 
 
-def _read_parquet(path: Path) -> Content:
+def _read_parquet(path: Path) -> CostContent:
     table = read_parquet(path)
     names = _columns(table.column_names)
     if {"state", "cost"} <= set(names):
@@ -213,7 +213,7 @@ def _read_parquet(path: Path) -> Content:
     return Numbers(np.column_stack([numbers_of(table, name) for name in table.column_names]), table.column_names)
 
 
-def _read_npy(path: Path) -> Content:
+def _read_npy(path: Path) -> CostContent:
     return Numbers(load_npy(path))
 
 

@@ -42,7 +42,7 @@ from lsmdp.sources.tables import TEXTS, names_of, numbers_of
 # A column with one of these names holds the costs of moves; the first of them that is there is taken.
 COST_WORDS = ("cost", "toll", "price", "length", "distance", "time", "duration", "free_flow_time", "weight")
 
-Listed = tuple[Sequence[str], Sequence[str], Floats]  # where each edge begins, where it ends, what it costs
+ListedCosts = tuple[Sequence[str], Sequence[str], Floats]  # where each edge begins, where it ends, what it costs
 
 
 def read(spec: str, lmdp: LMDP) -> CSR:
@@ -81,7 +81,7 @@ def _own(spec: str, ending: str, column: str, lmdp: LMDP) -> CSR:
         return _lengths(spec, column, lmdp)
     reader = {"tntp": link_values, "graphml": edge_values, "gml": edge_values}.get(ending, edges_as_listed)
     reading = Format(lambda there: reader(there, column), "Check the file.")
-    listed: Listed = read_file(str(path), {f".{ending}": reading}, SpecError(f'"{path}" is no file any more.'))
+    listed: ListedCosts = read_file(str(path), {f".{ending}": reading}, SpecError(f'"{path}" is no file any more.'))
     with blaming(str(path)):
         x, y = (lmdp.names.states(list(ends)) for ends in listed[:2])
         kept = (x >= 0) & (y >= 0)

@@ -43,10 +43,10 @@ from lsmdp.sources.headers import (
     shown,
 )
 from lsmdp.sources.makers.edges import edge_weights
-from lsmdp.sources.reading import Content, Labels, Reading
+from lsmdp.sources.reading import Content, Labels, ReadingOptions
 from lsmdp.sources.roles import (
     ROLES,
-    Found,
+    RolesFound,
     asked_for,
     by_header,
     by_name,
@@ -66,7 +66,7 @@ from lsmdp.sources.tables import (
 )
 
 
-def read_text(path: Path, reading: Reading) -> Content:
+def read_text(path: Path, reading: ReadingOptions) -> Content:
     """The kernel in a .csv, .tsv or .txt file."""
     dialect = dialect_of(path)
     rows = [[cell.strip() for cell in row] for _, row in islice(rows_of(path, dialect), LINES_LOOKED_AT)]
@@ -95,7 +95,7 @@ def read_text(path: Path, reading: Reading) -> Content:
     return _content(*ends_in(read_places(path, found.roles, numbers=("weight",), header=found.header)))
 
 
-def read_columns_of(path: Path, reading: Reading) -> Content:
+def read_columns_of(path: Path, reading: ReadingOptions) -> Content:
     """The kernel in a .parquet file."""
     table = read_parquet(path)
     edges = listed(table, asked_for(reading.columns, reading.weight), path)
@@ -141,7 +141,7 @@ def _all_by_number(asked: dict[str, str]) -> bool:
     return all(name.isdecimal() for name in asked.values())
 
 
-def _by_place(first: Sequence[str], below: Sequence[Sequence[str]]) -> Found:
+def _by_place(first: Sequence[str], below: Sequence[Sequence[str]]) -> RolesFound:
     """The first two columns, and the third if it holds numbers."""
     if not below and not any(map(is_number, first)):
         raise SpecError("the file has a header and nothing below it. Give one line per edge, or one per state.")
@@ -152,7 +152,7 @@ def _by_place(first: Sequence[str], below: Sequence[Sequence[str]]) -> Found:
             "an edge begins and ends. Name them: --columns from=NAME,to=NAME,weight=NAME, or by their numbers from 1."
         )
     roles = dict(zip(ROLES, range(len(first)), strict=False))
-    return Found(roles, guess=True, header=_is_header(first, below))
+    return RolesFound(roles, guess=True, header=_is_header(first, below))
 
 
 def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
@@ -165,7 +165,7 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     return not {cell for row in below for cell in row} & set(first)
 
 
-def _is_matrix(found: Found, below: Sequence[Sequence[str]]) -> bool:
+def _is_matrix(found: RolesFound, below: Sequence[Sequence[str]]) -> bool:
     """Whether this is P on states that happen to be called like ends: a square of numbers, or ends with fractions."""
     if not found.guess or not below or not all(map(are_numbers, below)):
         return False

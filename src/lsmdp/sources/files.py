@@ -44,7 +44,7 @@ from lsmdp.sources.networks import CAPACITY, file_of_nodes, read_tntp
 from lsmdp.sources.reading import (
     Content,
     Format,
-    Reading,
+    ReadingOptions,
     endings,
     read_file,
 )
@@ -56,7 +56,7 @@ MAP = re.compile(r"(.*\.map):(.*)", flags=re.IGNORECASE | re.DOTALL)
 NET = re.compile(r"(.*\.tntp):(.*)", flags=re.IGNORECASE | re.DOTALL)
 
 
-def kernel_file(spec: str, reading: Reading = Reading()) -> Content:  # noqa: B008 - it never changes
+def kernel_file(spec: str, reading: ReadingOptions = ReadingOptions()) -> Content:  # noqa: B008 - it never changes
     """The weights in a file, and the labels and positions of their states if it has any."""
     readers = dict(KERNEL_FORMATS)
     path = spec
@@ -80,7 +80,7 @@ def kernel_file(spec: str, reading: Reading = Reading()) -> Content:  # noqa: B0
     return _both_ways(content) if reading.undirected else content
 
 
-def _require_usable(ending: str, reading: Reading) -> None:
+def _require_usable(ending: str, reading: ReadingOptions) -> None:
     """Raise where the user says something about columns or attributes of a file that has none."""
     if reading.columns and ending not in (*TEXTS, ".parquet"):
         raise SpecError(
@@ -197,11 +197,11 @@ def _read_map(path: Path, neighbours: int = 4, **_: object) -> Content:
     return Content(walk.P, None, walk.positions, True, map_shape=walk.map_shape)
 
 
-def _read_graph(path: Path, reading: Reading) -> Content:
+def _read_graph(path: Path, reading: ReadingOptions) -> Content:
     return Content(*read_graph(path, reading.weight), proportions=True)
 
 
-def _read_tntp(path: Path, reading: Reading, first_through: int | None = None) -> Content:
+def _read_tntp(path: Path, reading: ReadingOptions, first_through: int | None = None) -> Content:
     weights, labels, positions, origin, origin_n = read_tntp(path, first_through, reading.weight or CAPACITY)
     return Content(weights, labels, positions, True, origin, origin_n)
 

@@ -23,7 +23,7 @@ def whole(text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Name:
+class BuiltIn:
     """A built-in: how it is written, an example, what its arguments are, and the function that makes it."""
 
     usage: str
@@ -47,11 +47,11 @@ class Name:
 
 
 # These are the models by the names that users give.
-MODELS: Mapping[str, Name] = {
-    "grid": Name("grid:ROWSxCOLS", "grid:30x30", "grid", (whole, whole), 2, "a lazy walk on a rectangle"),
-    "museum": Name("museum[:8]", "museum", "museum", (whole,), 0, "a lazy walk on a floor plan with walls"),
-    "ring": Name("ring:N[:DRIFT]", "ring:12", "ring", (whole, float), 1, "a walk on a circle"),
-    "random": Name(
+MODELS: Mapping[str, BuiltIn] = {
+    "grid": BuiltIn("grid:ROWSxCOLS", "grid:30x30", "grid", (whole, whole), 2, "a lazy walk on a rectangle"),
+    "museum": BuiltIn("museum[:8]", "museum", "museum", (whole,), 0, "a lazy walk on a floor plan with walls"),
+    "ring": BuiltIn("ring:N[:DRIFT]", "ring:12", "ring", (whole, float), 1, "a walk on a circle"),
+    "random": BuiltIn(
         "random:N[:DEGREE[:SEED]]",
         "random:20000:7",
         "random_graph",
@@ -59,9 +59,9 @@ MODELS: Mapping[str, Name] = {
         1,
         "a random directed graph",
     ),
-    "sticky": Name("sticky:EPS", "sticky:1e-9", "sticky", (float,), 1, "two states, left with probability EPS"),
-    "rank-one": Name("rank-one:N", "rank-one:5", "rank_one", (whole,), 1, "N states, each drawn afresh"),
-    "clusters": Name(
+    "sticky": BuiltIn("sticky:EPS", "sticky:1e-9", "sticky", (float,), 1, "two states, left with probability EPS"),
+    "rank-one": BuiltIn("rank-one:N", "rank-one:5", "rank_one", (whole,), 1, "N states, each drawn afresh"),
+    "clusters": BuiltIn(
         "clusters:K:SIZE:LINK",
         "clusters:2:500:1e-4",
         "clusters",
@@ -72,9 +72,9 @@ MODELS: Mapping[str, Name] = {
 }
 
 # These are the costs by the names that users give.
-COSTS: Mapping[str, Name] = {
-    "hill": Name("hill", "hill", "hill", meaning="a smooth bump between 0 and 1"),
-    "uniform": Name(
+COSTS: Mapping[str, BuiltIn] = {
+    "hill": BuiltIn("hill", "hill", "hill", meaning="a smooth bump between 0 and 1"),
+    "uniform": BuiltIn(
         "uniform[:COST]",
         "uniform:1",
         "uniform",
@@ -82,12 +82,12 @@ COSTS: Mapping[str, Name] = {
         0,
         "COST everywhere, or 1/2; a number alone is COST",
     ),
-    "zero": Name("zero", "zero", "zero", meaning="nothing anywhere, as where only moves cost (--edge-costs)"),
-    "random": Name("random:SEED", "random:0", "random", (whole,), 1, "independent and uniform in [0, 1]"),
+    "zero": BuiltIn("zero", "zero", "zero", meaning="nothing anywhere, as where only moves cost (--edge-costs)"),
+    "random": BuiltIn("random:SEED", "random:0", "random", (whole,), 1, "independent and uniform in [0, 1]"),
 }
 
 
-def find(spec: str, registry: Mapping[str, Name]) -> Name | None:
+def find(spec: str, registry: Mapping[str, BuiltIn]) -> BuiltIn | None:
     """The built-in that a spec speaks of, if any."""
     return registry.get(spec.partition(":")[0])
 
@@ -101,12 +101,12 @@ def is_own(edge_costs: str) -> bool:
     return COLUMN_OF_THE_MODEL.fullmatch(edge_costs) is not None
 
 
-def usages(registry: Mapping[str, Name]) -> str:
+def usages(registry: Mapping[str, BuiltIn]) -> str:
     """All names as one line of text."""
     return ", ".join(name.usage for name in registry.values())
 
 
-def unknown(spec: str, registry: Mapping[str, Name], extensions: str) -> SpecError:
+def unknown(spec: str, registry: Mapping[str, BuiltIn], extensions: str) -> SpecError:
     """What to say about a spec that is neither a file nor a name."""
     head, colon, rest = spec.partition(":")
     near = get_close_matches(head.lower(), registry, n=1, cutoff=0.5)
@@ -116,7 +116,7 @@ def unknown(spec: str, registry: Mapping[str, Name], extensions: str) -> SpecErr
     )
 
 
-def _completed(name: Name, spec: str) -> str:
+def _completed(name: BuiltIn, spec: str) -> str:
     try:
         name.arguments(spec)
     except SpecError:

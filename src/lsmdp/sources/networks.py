@@ -43,6 +43,7 @@ from lsmdp.arrays import (
     require_entries,
 )
 from lsmdp.errors import SpecError
+from lsmdp.inputs.dialects import Line
 from lsmdp.inputs.files import require_described
 from lsmdp.labels import number_in
 
@@ -50,8 +51,6 @@ CAPACITY = "capacity"  # The moves of a network are as likely as this column say
 NODE_COLUMNS = ("init_node", "term_node")  # These columns of a network say where a link begins and ends.
 # The header of a network has its numbers under these keys.
 ZONES, NODES, LINKS, FIRST = "NUMBER OF ZONES", "NUMBER OF NODES", "NUMBER OF LINKS", "FIRST THRU NODE"
-
-Line = tuple[int, str]
 
 
 class Roads(NamedTuple):

@@ -26,7 +26,7 @@ Labels = Sequence[str] | None
 UNREADABLE = (ValueError, LookupError, EOFError, OverflowError, MemoryError, RecursionError, TypeError, csv.Error)
 
 
-class Reading(NamedTuple):
+class ReadingOptions(NamedTuple):
     """How the user wants a kernel to be read: which columns are what, which attribute is the weight, and both ways."""
 
     columns: Columns = None

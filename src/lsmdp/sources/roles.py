@@ -26,10 +26,10 @@ ROLES = ("from", "to", "weight")  # A list of moves has columns with these roles
 # Columns of these types of Arrow hold numbers.
 NUMERIC = ("double", "float", "halffloat", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 
-Ends = tuple[Any, Any, Floats | None]  # where edges begin, where they end, and their weights
+EdgeColumns = tuple[Any, Any, Floats | None]  # where edges begin, where they end, and their weights
 
 
-class Found(NamedTuple):
+class RolesFound(NamedTuple):
     """Which columns are the ends and the weight, whether that was guessed, and whether the first line is a header."""
 
     roles: dict[str, int]
@@ -37,7 +37,7 @@ class Found(NamedTuple):
     header: bool = True
 
 
-def by_header(header: Sequence[str]) -> Found | None:
+def by_header(header: Sequence[str]) -> RolesFound | None:
     """The columns that the names of a header say; no guess where they are from, to and weight."""
     lowered = [name.strip().lower() for name in header]
     if {"from", "to"} <= set(lowered):
@@ -54,16 +54,16 @@ def by_header(header: Sequence[str]) -> Found | None:
     if weight is not None:
         roles["weight"] = weight
     guess = any(lowered[place] != role for role, place in roles.items())
-    return Found(roles, guess)
+    return RolesFound(roles, guess)
 
 
-def by_name(header: Sequence[str], asked: dict[str, str], width: int) -> Found:
+def by_name(header: Sequence[str], asked: dict[str, str], width: int) -> RolesFound:
     """The columns that the user names; ends that are not named are looked for."""
     roles = {role: column_called(name, header, width) for role, name in asked.items()}
     if missing := [role for role in ("from", "to") if role not in roles]:
         found = by_header(header)
         if found is None and width in (2, 3) and len(missing) == 2:
-            found = Found({"from": 0, "to": 1}, guess=True)
+            found = RolesFound({"from": 0, "to": 1}, guess=True)
         if found is None:
             raise SpecError(
                 f'no column is known to be "{missing[0]}" among {shown(header)}. Name both ends: --columns '
@@ -74,7 +74,7 @@ def by_name(header: Sequence[str], asked: dict[str, str], width: int) -> Found:
         raise SpecError(f"one column is named twice: {said(roles, header)}. Name different ones (--columns).")
     if "weight" not in roles and (weight := weight_of(header, list(roles.values()))) is not None:
         roles["weight"] = weight
-    return Found({role: roles[role] for role in ROLES if role in roles}, guess=bool(missing))
+    return RolesFound({role: roles[role] for role in ROLES if role in roles}, guess=bool(missing))
 
 
 def left(names: Sequence[str] | None, roles: dict[str, int]) -> str:
@@ -91,7 +91,7 @@ def asked_for(columns: Columns, weight: str | None = None) -> dict[str, str]:
     return asked if weight is None else {**asked, "weight": weight}
 
 
-def edges_in_table(table: Any, columns: Columns) -> Ends:
+def edges_in_table(table: Any, columns: Columns) -> EdgeColumns:
     """The edges in a table of Python; without names that tell which, its first two columns and perhaps the third."""
     found = listed(table, asked_for(columns), "the table of edges")
     if found is not None:
@@ -108,7 +108,7 @@ def edges_in_table(table: Any, columns: Columns) -> Ends:
     return ends_in(table.rename_columns(list(roles)))
 
 
-def listed(table: Any, asked: dict[str, str], source: object) -> Ends | None:
+def listed(table: Any, asked: dict[str, str], source: object) -> EdgeColumns | None:
     """The edges in a pyarrow table, if the user or its names say that it holds some."""
     names = table.column_names
     found = by_name(names, asked, len(names)) if asked else by_header(names)
@@ -120,7 +120,7 @@ def listed(table: Any, asked: dict[str, str], source: object) -> Ends | None:
     return ends_in(table.select(list(found.roles.values())).rename_columns(list(found.roles)))
 
 
-def ends_in(table: Any) -> Ends:
+def ends_in(table: Any) -> EdgeColumns:
     """The columns from, to and weight of a pyarrow table, as arrays."""
     weights = numbers_of(table, "weight") if "weight" in table.column_names else None
     sources, targets = names_of(table, "from"), names_of(table, "to")

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 from lsmdp.runs import Folder
 from lsmdp.sweeps.folder import SweepFolder
-from lsmdp.sweeps.jobs import Job, Row, played
+from lsmdp.sweeps.jobs import Job, ResultRow, played
 from lsmdp.sweeps.spec import Sweep
 from lsmdp.sweeps.summary import summarise
 from lsmdp.sweeps.workers import Workers
 
 
-class Standing(NamedTuple):
+class SweepProgress(NamedTuple):
     """How far a sweep is: runs done, failed and in all, and the same as shares of the work."""
 
     done: int
@@ -30,18 +30,18 @@ class Standing(NamedTuple):
     work: float
 
 
-Watch = Callable[[Standing], None]
+WatchSweep = Callable[[SweepProgress], None]
 
 
 def run(
-    sweep: Sweep, jobs: Sequence[Job], path: Path, workers: Workers, *, watch: Watch | None = None, again: str = ""
+    sweep: Sweep, jobs: Sequence[Job], path: Path, workers: Workers, *, watch: WatchSweep | None = None, again: str = ""
 ) -> dict[str, Any]:
     """Play the jobs that are not in the folder yet, and sum up; ``again`` is the command that goes on after a stop."""
     folder = SweepFolder(path)
     folder.require_ours()
     with Folder(path).locked():
         folder.create(sweep)
-        finished: dict[str, Sequence[Row]] = {}
+        finished: dict[str, Sequence[ResultRow]] = {}
         failed: dict[str, str] = {}
         try:
             _play(folder, jobs, workers, finished, failed, watch or (lambda _: None))
@@ -56,9 +56,9 @@ def _play(
     folder: SweepFolder,
     jobs: Sequence[Job],
     workers: Workers,
-    finished: dict[str, Sequence[Row]],
+    finished: dict[str, Sequence[ResultRow]],
     failed: dict[str, str],
-    watch: Watch,
+    watch: WatchSweep,
 ) -> None:
     work, done = sum(job.work for job in jobs), 0.0
     missing = []
@@ -70,7 +70,7 @@ def _play(
             finished[job.digest] = rows
             done += job.work
     missing.sort(key=lambda job: -job.work)
-    watch(Standing(len(finished), 0, len(jobs), done, work))
+    watch(SweepProgress(len(finished), 0, len(jobs), done, work))
     with closing(workers.each(played, missing)) as results:  # so that a failure here ends the workers too
         for job, result in results:
             if isinstance(result, str):
@@ -79,14 +79,14 @@ def _play(
                 folder.keep(job, result)
                 finished[job.digest] = result
             done += job.work
-            watch(Standing(len(finished), len(failed), len(jobs), done, work))
+            watch(SweepProgress(len(finished), len(failed), len(jobs), done, work))
 
 
 def _sum_up(
     folder: SweepFolder,
     sweep: Sweep,
     jobs: Sequence[Job],
-    finished: dict[str, Sequence[Row]],
+    finished: dict[str, Sequence[ResultRow]],
     failed: dict[str, str],
 ) -> dict[str, Any]:
     runs = [(job, finished[job.digest]) for job in jobs if job.digest in finished]

@@ -33,8 +33,8 @@ from lsmdp.inputs.files import UnreadableError
 from lsmdp.inputs.parquet import CHECKSUMS, read_parquet
 from lsmdp.inputs.records import read_json
 from lsmdp.runs.folder import Folder
-from lsmdp.runs.records import Record
-from lsmdp.sweeps.jobs import Job, Row, are_rows_of
+from lsmdp.runs.records import StrictRecord
+from lsmdp.sweeps.jobs import Job, ResultRow, are_rows_of
 from lsmdp.sweeps.spec import Sweep
 from lsmdp.sweeps.summary import clairvoyant
 
@@ -83,29 +83,29 @@ class SweepFolder:
 
     def _sweep(self) -> Any:
         try:
-            return read_json(self.path / "sweep.json", Record)
+            return read_json(self.path / "sweep.json", StrictRecord)
         except (OSError, UnreadableError, SpecError):
             return None
 
-    def rows(self, job: Job) -> list[Row] | None:
+    def rows(self, job: Job) -> list[ResultRow] | None:
         """The rows of a finished run, or None."""
         try:
             content = read_json(self.runs / f"{job.digest}.json", _finished_run())
-            columns = [content["rows"][name] for name in Row._fields]
-            found = [Row(*values) for values in zip(*columns, strict=True)]
+            columns = [content["rows"][name] for name in ResultRow._fields]
+            found = [ResultRow(*values) for values in zip(*columns, strict=True)]
         except (OSError, ValueError, SpecError):
             return None
         whole = (content["run"], content["sha256"]) == (job.digest, _sha256(content["rows"]))
         return found if whole and are_rows_of(job, found) else None
 
-    def keep(self, job: Job, rows: Sequence[Row]) -> None:
+    def keep(self, job: Job, rows: Sequence[ResultRow]) -> None:
         """Write a finished run."""
-        columns = dict(zip(Row._fields, map(list, zip(*rows, strict=True)), strict=True))
+        columns = dict(zip(ResultRow._fields, map(list, zip(*rows, strict=True)), strict=True))
         spec = job.spec.model_dump(mode="json", exclude_none=True)
         content = {"run": job.digest, "spec": spec, "rows": columns, "sha256": _sha256(columns)}
         self._write(f"runs/{job.digest}.json", content, indent=None)
 
-    def write_table(self, runs: Iterable[tuple[Job, Sequence[Row]]]) -> None:
+    def write_table(self, runs: Iterable[tuple[Job, Sequence[ResultRow]]]) -> None:
         """Make one table of all runs."""
         import pyarrow as pa
         from pyarrow import parquet
@@ -132,7 +132,7 @@ class SweepFolder:
 
     def summary(self) -> dict[str, Any]:
         """What was written last."""
-        return self._made("summary.json", lambda path: read_json(path, Record))
+        return self._made("summary.json", lambda path: read_json(path, StrictRecord))
 
     def _made(self, name: str, read: Callable[[Path], T]) -> T:
         try:
@@ -158,13 +158,13 @@ def default_folder(path: Path) -> Path:
 
 
 @cache
-def _finished_run() -> type[Record]:
+def _finished_run() -> type[StrictRecord]:
     """What the file of a finished run holds: its digest, and the columns of its rows."""
     from pydantic import create_model
 
-    kinds: dict[str, Any] = {name: (list[kind], ...) for name, kind in get_type_hints(Row).items()}  # type: ignore[valid-type]
-    columns = create_model("Columns", __base__=Record, **kinds)
-    return create_model("FinishedRun", __base__=Record, run=(str, ...), rows=(columns, ...), sha256=(str, ...))
+    kinds: dict[str, Any] = {name: (list[kind], ...) for name, kind in get_type_hints(ResultRow).items()}  # type: ignore[valid-type]
+    columns = create_model("Columns", __base__=StrictRecord, **kinds)
+    return create_model("FinishedRun", __base__=StrictRecord, run=(str, ...), rows=(columns, ...), sha256=(str, ...))
 
 
 def _sha256(columns: Mapping[str, Any]) -> str:
@@ -172,9 +172,9 @@ def _sha256(columns: Mapping[str, Any]) -> str:
 
 
 def _schema() -> pa.Schema:
-    """The names of a run, the fields of :class:`Row`, and whether the learner sees the cost of the round it plays."""
+    """The names of a run, the fields of :class:`ResultRow`, and whether the learner sees each cost beforehand."""
     import pyarrow as pa
 
     types = {int: pa.int64(), str: pa.string(), float: pa.float64(), float | None: pa.float64(), bool: pa.bool_()}
-    columns = {**JOB_COLUMNS, **get_type_hints(Row), "clairvoyant": bool}
+    columns = {**JOB_COLUMNS, **get_type_hints(ResultRow), "clairvoyant": bool}
     return pa.schema([(name, types[kind]) for name, kind in columns.items()])

@@ -42,7 +42,7 @@ from lsmdp.solvers import solve
 ROUND_WORK = 10_000  # A round on a small model takes about as long as a pass over this many moves.
 
 
-class Row(NamedTuple):
+class ResultRow(NamedTuple):
     """One learner after t rounds. Sums are over rounds 1..t; None stands for what was not computed."""
 
     learner: str
@@ -92,7 +92,7 @@ def work_of(spec: Spec, lmdp: LMDP) -> float:
     return float((spec.rounds or 1) * len(spec.learners) * (ROUND_WORK + lmdp.nnz))
 
 
-def played(job: Job) -> list[Row] | str:
+def played(job: Job) -> list[ResultRow] | str:
     """Play a job; a sentence says why it cannot be played. This is what a worker does."""
     try:
         lmdp = job.spec.model()
@@ -109,7 +109,7 @@ def played(job: Job) -> list[Row] | str:
         return f"{type(wrong).__name__}: {wrong or 'this needs more memory than there is'}"
 
 
-def are_rows_of(job: Job, found: Sequence[Row]) -> bool:
+def are_rows_of(job: Job, found: Sequence[ResultRow]) -> bool:
     """Whether rows are those of a job by their learners and rounds."""
     T, marks = job.spec.rounds or 1, [1]
     while marks[-1] < T:
@@ -118,7 +118,7 @@ def are_rows_of(job: Job, found: Sequence[Row]) -> bool:
     return [(row.learner, row.t) for row in found] == [(name, t) for name in names for t in marks]
 
 
-def rows(run: Run) -> Iterator[Row]:
+def rows(run: Run) -> Iterator[ResultRow]:
     """The rows of a run, learner by learner."""
     found = run.regret(dynamic=False)
     average, plans = _averages(run, found), _plans(run, found)
@@ -149,9 +149,11 @@ def _plans(run: Run, found: Regret) -> dict[int, float]:
     return {t: Hindsight.of(run.lmdp, run.costs, run.game.start, t, keep=False).cost for t in sorted(known)}
 
 
-def _row(learner: str, t: int, tally: Tally, regret: float | None, average: float | None, plan: float | None) -> Row:
+def _row(
+    learner: str, t: int, tally: Tally, regret: float | None, average: float | None, plan: float | None
+) -> ResultRow:
     ideal = _known(tally.ideal_loss)
-    return Row(
+    return ResultRow(
         learner=learner,
         t=t,
         loss=tally.loss,

@@ -23,7 +23,7 @@ from lsmdp.learners import CompleteLearner, learner_by_name
 from lsmdp.regret.summary import LEADER_GAP
 from lsmdp.runs.manifest import versions
 from lsmdp.sweeps.growth import growth
-from lsmdp.sweeps.jobs import Job, Row
+from lsmdp.sweeps.jobs import Job, ResultRow
 from lsmdp.sweeps.spec import Sweep
 
 LEVELS = {"low": 0.1, "median": 0.5, "high": 0.9}  # The bands of a summary are these quantiles over the seeds.
@@ -31,10 +31,10 @@ BANDED = ("regret", "idealised_regret", "dynamic_regret", "loss")  # These figur
 
 
 def summarise(
-    sweep: Sweep, runs: Sequence[tuple[Job, Sequence[Row]]], failed: Sequence[dict[str, Any]]
+    sweep: Sweep, runs: Sequence[tuple[Job, Sequence[ResultRow]]], failed: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     """Medians, bands and growth of each game, in the order of the sweep file."""
-    games: dict[tuple[str, str, int], list[tuple[Job, Sequence[Row]]]] = {}
+    games: dict[tuple[str, str, int], list[tuple[Job, Sequence[ResultRow]]]] = {}
     for job, rows in runs:
         games.setdefault((job.model, job.costs, job.spec.rounds or 0), []).append((job, rows))
     return {
@@ -47,8 +47,8 @@ def summarise(
     }
 
 
-def _game(model: str, costs: str, rounds: int, runs: Sequence[tuple[Job, Sequence[Row]]]) -> dict[str, Any]:
-    by_learner: dict[str, list[list[Row]]] = {}
+def _game(model: str, costs: str, rounds: int, runs: Sequence[tuple[Job, Sequence[ResultRow]]]) -> dict[str, Any]:
+    by_learner: dict[str, list[list[ResultRow]]] = {}
     for _, rows in runs:
         for name in dict.fromkeys(row.learner for row in rows):
             by_learner.setdefault(name, []).append([row for row in rows if row.learner == name])
@@ -80,7 +80,7 @@ def clairvoyant(name: str) -> bool:
     return CompleteLearner.of(learner_by_name(name)).clairvoyant
 
 
-def _learner(of_seeds: Sequence[Sequence[Row]]) -> dict[str, Any]:
+def _learner(of_seeds: Sequence[Sequence[ResultRow]]) -> dict[str, Any]:
     t = [row.t for row in of_seeds[0]]
     regret = _column(of_seeds, "regret")
     return {
@@ -91,7 +91,7 @@ def _learner(of_seeds: Sequence[Sequence[Row]]) -> dict[str, Any]:
     }
 
 
-def _column(of_seeds: Sequence[Sequence[Row]], name: str) -> Floats:
+def _column(of_seeds: Sequence[Sequence[ResultRow]], name: str) -> Floats:
     """seeds x rounds; nan for what is not known."""
     return np.array([[getattr(row, name) for row in rows] for rows in of_seeds], dtype=np.float64)
 

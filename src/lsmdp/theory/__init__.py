@@ -6,8 +6,8 @@
 
 - :mod:`~lsmdp.theory.certificate`: a statement as numbers;
 - :mod:`~lsmdp.theory.constants`: alpha, tau, L and the others, as explicit upper bounds;
-- :mod:`~lsmdp.theory.trace`: one game, written down round by round (with moment.py for leaders, player.py for learners,
-  pools.py for pools, rivals.py for fixed policies, ahead.py for the plan in hindsight, rows.py and dense.py);
+- :mod:`~lsmdp.theory.trace`: one game, written down round by round (with leaders.py, player.py for learners, pools.py
+  for pools, rivals.py for fixed policies, ahead.py for the plan in hindsight, rows.py and dense.py);
 - :mod:`~lsmdp.theory.statement`: the register of statements, and how one is entered; page.py writes docs/paper.md from
   it, with the five slips of slips.py;
 - :mod:`~lsmdp.theory.bellman`, :mod:`~lsmdp.theory.lemmas`, :mod:`~lsmdp.theory.regrets`: the statements of the paper;
@@ -31,7 +31,7 @@ from lsmdp.theory import (
 )
 from lsmdp.theory.certificate import Certificate
 from lsmdp.theory.constants import Constants, constants_for
-from lsmdp.theory.moment import Claim
+from lsmdp.theory.leaders import Claim
 from lsmdp.theory.statement import STATEMENTS, Statement
 from lsmdp.theory.trace import Trace, trace
 from lsmdp.theory.verdicts import Certificates, certify

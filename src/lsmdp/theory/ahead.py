@@ -18,7 +18,7 @@ from lsmdp.regret.hindsight import Hindsight
 from lsmdp.theory.rivals import log_tilt
 
 
-class Ahead(NamedTuple):
+class PlanAhead(NamedTuple):
     """The plan in round t: V_t and V_{t+1} less constants, the policy Q* of V_{t+1}, and the middle of r_t."""
 
     here: Floats
@@ -43,11 +43,11 @@ def _values(plan: Hindsight) -> Iterator[Floats]:
         yield from ahead / plan.lmdp.temperature
 
 
-def look_ahead(unit: LMDP, c_t: Floats, here: Floats, after: Floats) -> Ahead:
+def look_ahead(unit: LMDP, c_t: Floats, here: Floats, after: Floats) -> PlanAhead:
     """Round t, with costs in units of the temperature."""
     log_ratio = log_tilt(unit.P, after)
     r = c_t + _soft_minimum(unit.P, after) - here
-    return Ahead(here, after, unit.P.data * np.exp(log_ratio), log_ratio, float(r.min() + r.max()) / 2)
+    return PlanAhead(here, after, unit.P.data * np.exp(log_ratio), log_ratio, float(r.min() + r.max()) / 2)
 
 
 def _soft_minimum(P: CSR, v: Floats) -> Floats:

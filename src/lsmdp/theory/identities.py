@@ -18,9 +18,9 @@ The identities are checked after every round, not only at the end. Proofs are in
 **Rounding in new:inexact.** Nothing in it is solved for, so both sides agree up to rounding, which does not grow like
 T^2. Let g be the grain of the record and s = 1 + span v + max|c|. A loss is off by g s. The law mu_t is stationary up
 to g, which meets span(t v_{t+1} - (t-1) v_t) <= s + t span(v_{t+1} - v_t). An error g s of log Q_{t+1}/Q_t enters the
-divergence times |Q_{t+1} - Q_t|_1 <= span(v_{t+1} - v_t) (moment.py). Residuals, and the mean costs in them, are off by
-g s: that counts T times at the end, and (t-1) |mu_t - mu_{t-1}|_1 times in each round; where mu_t itself is off by g,
-it meets the residual without its middle, gap_t. Altogether
+divergence times |Q_{t+1} - Q_t|_1 <= span(v_{t+1} - v_t) (leaders.py). Residuals, and the mean costs in them, are off
+by g s: that counts T times at the end, and (t-1) |mu_t - mu_{t-1}|_1 times in each round; where mu_t itself is off by
+g, it meets the residual without its middle, gap_t. Altogether
 
     g s (T + sum [1 + t span(v_{t+1} - v_t) + t |mu_{t+1} - mu_t|_1]) + g sum t (gap_t + mu_t.KL(Q_t||Q_{t+1})),
 

@@ -15,18 +15,18 @@ from lsmdp.errors import SpecError
 from lsmdp.learners import CompleteLearner, Tracking
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
-from lsmdp.theory.ahead import Ahead
-from lsmdp.theory.moment import (
-    Moment,
+from lsmdp.theory.ahead import PlanAhead
+from lsmdp.theory.leaders import (
+    LeaderOfRound,
     divergence,
     law_of,
     row_sums_of,
 )
 from lsmdp.theory.rivals import log_tilt
-from lsmdp.theory.rows import PlayerRows, Record
+from lsmdp.theory.rows import PlayerRows, RowWriter
 
 
-class Play(NamedTuple):
+class ChosenPolicy(NamedTuple):
     """A policy Q_v about to be played, seen from the mean of the costs so far: r = Bv - v for that mean."""
 
     v: Floats
@@ -38,13 +38,13 @@ class Play(NamedTuple):
     mu: Floats  # its stationary law; nan where that would take too long
 
 
-class Traced:
+class TracedPlayer:
     """A learner; without one, whoever plays the exact leaders."""
 
-    def __init__(self, lmdp: LMDP, law: Floats, learner: CompleteLearner | None, first: Moment) -> None:
+    def __init__(self, lmdp: LMDP, law: Floats, learner: CompleteLearner | None, first: LeaderOfRound) -> None:
         self.lmdp, self.law, self.learner = lmdp, law, learner
         self.state = None if learner is None else learner.init(lmdp, law)
-        self.rows = Record(PlayerRows)
+        self.rows = RowWriter(PlayerRows)
         self.last = np.zeros(lmdp.n)  # the leader of the round before
         self.last_mu = np.zeros(lmdp.n)  # the law of the policy of the round before, if there was one
         self.policy, self.coming = self._choose(first)
@@ -59,11 +59,11 @@ class Traced:
         """How the learner tracks the leader by Bellman updates, if it does."""
         return None if self.learner is None else self.learner.tracking
 
-    def _choose(self, moment: Moment) -> tuple[Policy, Play]:
-        """The policy of the coming round, before which the leader is that of the moment."""
-        unit = moment.lmdp
+    def _choose(self, leader: LeaderOfRound) -> tuple[Policy, ChosenPolicy]:
+        """The policy of the coming round, against this leader."""
+        unit = leader.lmdp
         if self.learner is None:
-            chosen, v, q, log_ratio, mu = moment.claim.policy, moment.v, moment.q, moment.log_ratio, moment.mu
+            chosen, v, q, log_ratio, mu = leader.claim.policy, leader.v, leader.q, leader.log_ratio, leader.mu
         else:
             given = self.learner.policy(self.lmdp, self.state)
             if not isinstance(given, Policy):
@@ -77,10 +77,10 @@ class Traced:
             log_ratio = log_tilt(unit.P, own.v)
             q = unit.P.data * np.exp(log_ratio)
             mu = law_of(own) if unit.law_is_cheap else np.full(unit.n, np.nan)
-        r, lo, hi = unit.moves.residual(moment.c, v)
-        return chosen, Play(v, q, log_ratio, row_sums_of(unit.P, q * log_ratio), r, hi - lo, mu)
+        r, lo, hi = unit.moves.residual(leader.c, v)
+        return chosen, ChosenPolicy(v, q, log_ratio, row_sums_of(unit.P, q * log_ratio), r, hi - lo, mu)
 
-    def play(self, c_t: Floats, now: Moment, after: Moment, ahead: Ahead | None) -> None:
+    def play(self, c_t: Floats, now: LeaderOfRound, after: LeaderOfRound, ahead: PlanAhead | None) -> None:
         """One round, in units of the temperature; ``ahead`` is the plan in hindsight."""
         unit, own, p = now.lmdp, self.coming, self.law
         law = np.bincount(unit.P.indices, p[unit.entry_rows] * own.q, unit.n).astype(np.float64)
@@ -117,7 +117,7 @@ class Traced:
         )
         self.law, self.last, self.last_mu = law, now.v, own.mu
 
-    def _widest(self, v: Floats, after: Moment) -> float:
+    def _widest(self, v: Floats, after: LeaderOfRound) -> float:
         """The largest span of the value functions on the way to the next round; tracking meets some between rounds."""
         widest = float(np.ptp(v))
         if self.tracking is not None:
@@ -129,7 +129,7 @@ class Traced:
         return widest
 
 
-def _beside_plan(unit: LMDP, own: Play, p: Floats, law: Floats, ahead: Ahead | None) -> dict[str, float]:
+def _beside_plan(unit: LMDP, own: ChosenPolicy, p: Floats, law: Floats, ahead: PlanAhead | None) -> dict[str, float]:
     """What new:dynamic speaks of, in one round from the law p to the next."""
     if ahead is None:
         return dict.fromkeys(("price", "planned", "span_plan"), float("nan"))

@@ -20,9 +20,9 @@ from lsmdp.arrays import Floats, mean
 from lsmdp.learners import CompleteLearner
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy, Policy
-from lsmdp.theory.moment import row_sums_of
+from lsmdp.theory.leaders import row_sums_of
 from lsmdp.theory.rivals import log_tilt
-from lsmdp.theory.rows import Record
+from lsmdp.theory.rows import RowWriter
 
 
 class PoolRows(NamedTuple):
@@ -65,7 +65,7 @@ class TracedPool:
         self.states = [expert.init(lmdp, law) for expert in self.experts]
         self.laws = [law for _ in self.experts]
         self.losses, self.range = np.zeros(len(self.experts)), 0.0
-        self.rows = Record(PoolRows)
+        self.rows = RowWriter(PoolRows)
 
     @property
     def name(self) -> str:

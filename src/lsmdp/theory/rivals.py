@@ -41,7 +41,7 @@ SEARCH_WORK = 2e9  # The search may take this many operations of about a nanosec
 
 
 @dataclass(frozen=True, eq=False)
-class Again:
+class CostsAgain:
     """The costs once more, in units of the temperature, if they can be read again."""
 
     costs: Iterable[Any]
@@ -72,7 +72,7 @@ class Rival(NamedTuple):
 
 
 def meet(
-    lmdp: LMDP, costs: Again, start: Floats, policies: Mapping[str, Any], v: Floats, c_bar: Floats, search: bool
+    lmdp: LMDP, costs: CostsAgain, start: Floats, policies: Mapping[str, Any], v: Floats, c_bar: Floats, search: bool
 ) -> list[Rival]:
     """How each of the policies fares; with ``search`` also the best that a search finds. Empty if costs are gone."""
     if not costs.possible:

@@ -10,24 +10,24 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-Row = TypeVar("Row", bound=tuple[Any, ...])
+RowType = TypeVar("RowType", bound=tuple[Any, ...])
 
 
-class Record(Generic[Row]):
+class RowWriter(Generic[RowType]):
     """Rows of one kind while they are being written; eight bytes a number."""
 
-    def __init__(self, kind: type[Row]) -> None:
+    def __init__(self, kind: type[RowType]) -> None:
         self.kind, self.numbers, self.count = kind, array("d"), 0
 
     def __len__(self) -> int:
         return self.count
 
-    def add(self, row: Row) -> None:
+    def add(self, row: RowType) -> None:
         """One more round."""
         self.numbers.extend(row)
         self.count += 1
 
-    def columns(self) -> Row:
+    def columns(self) -> RowType:
         """All rounds: a row of columns."""
         table = np.array(self.numbers).reshape(self.count, -1)
         return self.kind(*table.T.copy())

@@ -1,7 +1,7 @@
 """One game, written down for the theory: every quantity that a statement of the paper speaks of, round by round.
 
 The record has the *leader* of every round, solved to a tight gap: v*_t, lambda_t, Q*_t and mu*_t for the mean cost
-c_bar_t (t = 1, ..., T + 1), and what happens between two rounds (moment.py); and one *player* for follow the leader
+c_bar_t (t = 1, ..., T + 1), and what happens between two rounds (leaders.py); and one *player* for follow the leader
 played with these exact leaders, and for every other learner (player.py). Everything is in units of the temperature. Row
 [t-1] holds round t.
 
@@ -49,7 +49,7 @@ from lsmdp.policy import Policy
 from lsmdp.regret import CostRange
 from lsmdp.solvers import solve
 from lsmdp.solvers.warm.lead import Lead, lead
-from lsmdp.theory.ahead import Ahead, look_ahead, plan_of
+from lsmdp.theory.ahead import PlanAhead, look_ahead, plan_of
 from lsmdp.theory.constants import (
     Constants,
     constants_for,
@@ -57,14 +57,14 @@ from lsmdp.theory.constants import (
     hitting_matrix,
 )
 from lsmdp.theory.dense import Response, respond
-from lsmdp.theory.moment import Claim, Moment, step
-from lsmdp.theory.player import Traced
+from lsmdp.theory.leaders import Claim, LeaderOfRound, step
+from lsmdp.theory.player import TracedPlayer
 from lsmdp.theory.pools import PoolTrace, TracedPool
-from lsmdp.theory.rivals import Again, Rival, meet
+from lsmdp.theory.rivals import CostsAgain, Rival, meet
 from lsmdp.theory.rows import (
     LeaderRows,
     PlayerRows,
-    Record,
+    RowWriter,
     StepRows,
 )
 
@@ -76,7 +76,7 @@ MARKED_ROUNDS = 1_000
 PAIR_ROUNDS = 400  # Up to this many states, all pairs are compared with their hitting times in every round.
 
 
-Leader = Callable[[LMDP, Floats, "Claim | None"], Claim]
+FindLeader = Callable[[LMDP, Floats, "Claim | None"], Claim]
 
 
 def certified(lmdp: LMDP, c_bar: Floats, last: Claim | None) -> Claim:
@@ -195,7 +195,7 @@ def trace(
     learners: LearnerLike | Iterable[LearnerLike] = (),
     *,
     start: int | str | Floats | None = None,
-    leader: Leader = certified,
+    leader: FindLeader = certified,
     rivals: Mapping[str, Any] | None = None,
     search: bool = False,
     exact: bool = True,
@@ -230,7 +230,7 @@ class _Writer:
         unit: LMDP,
         start: Floats,
         learners: Sequence[CompleteLearner],
-        leader: Leader,
+        leader: FindLeader,
         exact: bool,
         plan: Iterator[Floats] | None,
     ) -> None:
@@ -243,14 +243,14 @@ class _Writer:
         self.t = 0
         self.seen = CostRange.empty(unit.n)
         self.lowest, self.highest, self.widest = np.inf, -np.inf, 0.0
-        self.leaders, self.steps = Record(LeaderRows), Record(StepRows)
-        self.now = Moment(unit, np.zeros(unit.n), leader(unit, np.zeros(unit.n), None))
+        self.leaders, self.steps = RowWriter(LeaderRows), RowWriter(StepRows)
+        self.now = LeaderOfRound(unit, np.zeros(unit.n), leader(unit, np.zeros(unit.n), None))
         self.response = self._respond()
         self.leaders.add(self.now.row(self.hitting, self.response))
         mixing = [learner for learner in learners if learner.plays_mixtures(lmdp, learner.init(lmdp, start))]
         self.pools = [TracedPool(lmdp, unit, start, learner) for learner in mixing]
         others = [learner for learner in learners if learner not in mixing]
-        self.players = [Traced(lmdp, start, learner, self.now) for learner in (None, *others)]
+        self.players = [TracedPlayer(lmdp, start, learner, self.now) for learner in (None, *others)]
 
     def _respond(self) -> Response | None:
         n = self.unit.n
@@ -266,7 +266,7 @@ class _Writer:
         c_t = cost / self.lmdp.temperature
         self.seen = self.seen.observe(c_t)
         c_bar = self.seen.mean
-        after = Moment(self.unit, c_bar, self.find(self.unit, c_bar, self.now.claim))
+        after = LeaderOfRound(self.unit, c_bar, self.find(self.unit, c_bar, self.now.claim))
         ahead = self._ahead(c_t)
         for player in self.players:
             player.play(c_t, self.now, after, ahead)
@@ -277,7 +277,7 @@ class _Writer:
         self.response = self._respond()
         self.leaders.add(after.row(self.hitting, self.response))
 
-    def _ahead(self, c_t: Floats) -> Ahead | None:
+    def _ahead(self, c_t: Floats) -> PlanAhead | None:
         """The plan in hindsight in this round."""
         if self.plan is None or self.planned is None:
             return None
@@ -291,7 +291,7 @@ class _Writer:
         in_paper = self.lowest >= 0.0 and self.highest <= temperature
         printed = constants_for(unit, 1.0, exact=self.exact) if in_paper and ours.cost_range != 1.0 else ours
         players = [PlayerTrace(player.name, player.rows.columns(), player.tracking) for player in self.players]
-        again = Again(costs, self.t, self.lmdp.temperature)
+        again = CostsAgain(costs, self.t, self.lmdp.temperature)
         rivals = {"leader": self.now.claim.policy, "passive": Policy(self.unit, np.zeros(self.unit.n)), **rivals}
         return Trace(
             lmdp=self.unit,

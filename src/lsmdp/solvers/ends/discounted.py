@@ -24,7 +24,7 @@ from lsmdp.ends import Discounted
 from lsmdp.model import LMDP
 from lsmdp.solution import Solution
 from lsmdp.solvers.ends.goal import scale_of, status_of
-from lsmdp.solvers.ends.settle import SWEEPS_OF_A_GROUP, Factored, Settled, Trail, settle
+from lsmdp.solvers.ends.settle import SWEEPS_OF_A_GROUP, Factored, SettledEquations, Trail, settle
 from lsmdp.solvers.problem import Problem
 from lsmdp.values import Values
 
@@ -50,7 +50,7 @@ class _Scaled:
         return self.factor.solve(self.rows * b)
 
 
-class Killed(Settled[Discount]):
+class DiscountEquations(SettledEquations[Discount]):
     """The discounted equations as settle.py wants them. They are not linear in any coordinates: there is no leap."""
 
     def size(self, r: Floats) -> float:
@@ -108,7 +108,7 @@ def solve_discounted(
     """The discounted values; ``average`` solves the average-cost problem to start from, to a given width."""
     began = time.perf_counter()
     problem, a = Discount(lmdp, c, end.discount), end.discount
-    killed = Killed(problem)
+    killed = DiscountEquations(problem)
     story = []
     if start is not None:
         v = killed.centred(start)

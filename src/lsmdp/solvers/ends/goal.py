@@ -47,7 +47,7 @@ from lsmdp.ends import Goal
 from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP
 from lsmdp.solution import Solution
-from lsmdp.solvers.ends.settle import SWEEPS_OF_A_GROUP, Factored, Settled, Trail, settle
+from lsmdp.solvers.ends.settle import SWEEPS_OF_A_GROUP, Factored, SettledEquations, Trail, settle
 from lsmdp.values import Values
 
 # Up to this span of v / T the linear system for e^{-v/T} is solved: e^-650 is far above the smallest float.
@@ -76,7 +76,7 @@ class Tilted:
         return np.asarray(self.factor.solve(self.y * b) / self.y)
 
 
-class Exit(Settled[FirstExit]):
+class GoalEquations(SettledEquations[FirstExit]):
     """The equations as settle.py wants them. At the goals v is given, so that it cannot be moved by a constant."""
 
     @cached_property
@@ -185,7 +185,7 @@ def solve_goal(lmdp: LMDP, c: Floats, end: Goal, tol: float, start: Floats | Non
     story = [] if problem.nonnegative else [_require_finite(problem, decide)]
     trail = Trail(_start(problem, start), given=start is not None)
     for enough in (SHARE_OF_THE_TOLERANCE_AT_GOALS * tol * scale_of(lmdp, c[problem.order], np.zeros(1)), 0.0):
-        settle(Exit(problem), trail, enough)
+        settle(GoalEquations(problem), trail, enough)
         pair = exit_pair(problem, trail.v, problem.spread(trail.v) if trail.spread is None else trail.spread)
         width = float((pair.upper[problem.order] - pair.lower[problem.order]).max(initial=0.0))
         scale = scale_of(lmdp, c[problem.order], pair.upper[problem.order])
@@ -228,12 +228,12 @@ def _start(problem: FirstExit, start: Floats | None) -> Floats:
     """Where to begin: between the bounds by paths where there are any, else from what is given, or from above."""
     if problem.is_large or problem.paths is None:
         usable = start is not None and np.isfinite(start[problem.order]).all()
-        return problem.filled(start) if usable and start is not None else Exit(problem).first_sweep()
+        return problem.filled(start) if usable and start is not None else GoalEquations(problem).first_sweep()
     low, high = problem.paths
     if start is None:
         return problem.filled(high)
     v = problem.filled(np.where(np.isfinite(start), np.clip(start, low, high), high))
-    return problem.filled(np.minimum(Exit(problem).scaled(v, upwards=True), high))
+    return problem.filled(np.minimum(GoalEquations(problem).scaled(v, upwards=True), high))
 
 
 def _reach(problem: FirstExit) -> list[str]:

@@ -24,7 +24,7 @@ import numpy as np
 from lsmdp._core import sparse
 from lsmdp._core.factor import Elimination, pinned
 from lsmdp.arrays import Floats, like, mean, read_only
-from lsmdp.certificates import Day, day_back
+from lsmdp.certificates import DayCertificate, day_back
 from lsmdp.chain import period
 from lsmdp.ends import CostTable, Periodic
 from lsmdp.errors import AssumptionError, ConvergenceError
@@ -92,7 +92,7 @@ def solve_periodic(
     )
 
 
-def _days(lmdp: LMDP, slots: CostTable, v: Floats, tol: float, share: float) -> tuple[Day, int, int]:
+def _days(lmdp: LMDP, slots: CostTable, v: Floats, tol: float, share: float) -> tuple[DayCertificate, int, int]:
     """Passes and steps until the gap is small or only rounding is left; the best day, and how many of each."""
     day, days, taken, before, rest, factor = day_back(lmdp, slots, v), 1, 0, math.inf, 0, None
     best, wait = day, FIRST_WAIT
@@ -116,7 +116,7 @@ def _days(lmdp: LMDP, slots: CostTable, v: Floats, tol: float, share: float) -> 
     return best, days, taken
 
 
-def _gap(day: Day) -> float:
+def _gap(day: DayCertificate) -> float:
     return day.bounds[1] - day.bounds[0]
 
 
@@ -133,7 +133,7 @@ def _reference(lmdp: LMDP, v: Floats) -> tuple[Elimination, Floats, int] | None:
         return None
 
 
-def _newton(lmdp: LMDP, day: Day, reference: tuple[Elimination, Floats, int]) -> Floats | None:
+def _newton(lmdp: LMDP, day: DayCertificate, reference: tuple[Elimination, Floats, int]) -> Floats | None:
     """d with (I - Q_1 ... Q_D) d = change - const, to a few digits; None where GMRES has lost its way."""
     factor, mu, state = reference
     D, n = len(day.values) - 1, lmdp.n

@@ -57,14 +57,14 @@ class Factored(Protocol):
         """d with (I - Q_v) d = b."""
 
 
-Problem = TypeVar("Problem", FirstExit, Discount)
+ExitOrDiscount = TypeVar("ExitOrDiscount", FirstExit, Discount)
 
 
 @dataclass(frozen=True, eq=False)
-class Settled(ABC, Generic[Problem]):
+class SettledEquations(ABC, Generic[ExitOrDiscount]):
     """The equations, and how to move towards their solution."""
 
-    problem: Problem
+    problem: ExitOrDiscount
 
     @property
     def temperature(self) -> float:
@@ -123,7 +123,7 @@ class Trail:
         self.story.append(sentence)
 
 
-def settle(problem: Settled[Any], trail: Trail, enough: float = 0.0) -> Trail:
+def settle(problem: SettledEquations[Any], trail: Trail, enough: float = 0.0) -> Trail:
     """Solve to a residual of ``enough``, or as far as rounding lets us; the certificate is the caller's business."""
     if _sweeps(problem, trail, FEW_GROUPS_FROM_A_START if trail.given else FEW_GROUPS, enough):
         return trail
@@ -139,7 +139,7 @@ def settle(problem: Settled[Any], trail: Trail, enough: float = 0.0) -> Trail:
     return trail
 
 
-def _sweeps(problem: Settled[Any], trail: Trail, most: int, enough: float) -> bool:
+def _sweeps(problem: SettledEquations[Any], trail: Trail, most: int, enough: float) -> bool:
     """Sweep as long as at most so many groups seem to be needed; whether that was enough."""
     v, taken, before = trail.v, 0, inf
     size, floor = _seen(problem, v, enough)
@@ -160,7 +160,7 @@ def _sweeps(problem: Settled[Any], trail: Trail, most: int, enough: float) -> bo
     return best[0] <= floor
 
 
-def _seen(problem: Settled[Any], v: Floats, enough: float) -> tuple[float, float]:
+def _seen(problem: SettledEquations[Any], v: Floats, enough: float) -> tuple[float, float]:
     """The size of the residual of v, and the size that will do; v = inf is as far away as can be."""
     r, e = problem.residual(v)
     size = problem.size(r)
@@ -174,7 +174,7 @@ def _needed(size: float, floor: float, rate: float) -> float:
     return log(size / floor) / -log(rate) if 0.0 < rate < 1.0 and floor > 0.0 else inf
 
 
-def _newton(problem: Settled[Any], trail: Trail) -> None:
+def _newton(problem: SettledEquations[Any], trail: Trail) -> None:
     factor: Factored | None = None
     v, factors, solves = trail.v, 0, 0
     if (leapt := problem.leap(v)) is not None:

@@ -23,7 +23,7 @@ from lsmdp.sources.headers import (
     said,
     shown,
 )
-from lsmdp.sources.logs.times import Place
+from lsmdp.sources.logs.times import PlaceName
 from lsmdp.sources.tables import first_line, read_parquet, read_places
 
 RECORD = ("entity", "time", "state")  # A record of a log has columns with these roles.
@@ -37,7 +37,7 @@ class Sheet(NamedTuple):
 
     names: list[str]
     read: Callable[[Mapping[str, int]], Any]
-    place: Place
+    place: PlaceName
     source: str
 
 

@@ -59,7 +59,7 @@ TIES = ("order", "first", "last", "refuse")  # These are the rules for records o
 LONGEST_NUMBER = 100  # A number has at most this many digits; longer ones are names.
 
 
-class How(NamedTuple):
+class LogOptions(NamedTuple):
     """How the user wants a log to be read."""
 
     gap: float | None = None
@@ -106,7 +106,7 @@ def read_log(
         raise SpecError(f"the gap is {gap}. It is a time, and must be positive.")
     if ties not in TIES:
         raise SpecError(f'the rule for ties is "{ties}". It is one of: {", ".join(TIES)} (--ties).')
-    how = How(gap, columns, time_format, ties)
+    how = LogOptions(gap, columns, time_format, ties)
     if isinstance(log, Log):
         _require_untimed(how)
         return log
@@ -122,14 +122,14 @@ def read_log(
     raise SpecError(f"the log is {type(log).__name__}. Give a file, the columns entity, time and state, or sequences.")
 
 
-def _formats(how: How) -> dict[str, Format]:
+def _formats(how: LogOptions) -> dict[str, Format]:
     text = Format(lambda path: _of_sheet(sheet_of_text(path), how), "Write it as text in UTF-8: entity,time,state.")
     table = Format(lambda path: _of_sheet(sheet_of_parquet(path), how), "Write it with pyarrow.parquet.write_table.")
     lines = Format(lambda path: _read_lines(path, how), 'Write a line such as ["a", "b"] per sequence.')
     return {**dict.fromkeys(TEXTS, text), ".parquet": table, ".jsonl": lines}
 
 
-def _of_sheet(sheet: Sheet, how: How) -> Log:
+def _of_sheet(sheet: Sheet, how: LogOptions) -> Log:
     table = sheet.read(record_columns(sheet, how.columns))
     if not table.num_rows:
         raise SpecError("the log has no record. Give one row per entity and time.")
@@ -218,7 +218,7 @@ def _is_whole(name: str) -> bool:
     return short and str(int(name)) == name
 
 
-def _read_lines(path: Path, how: How) -> Log:
+def _read_lines(path: Path, how: LogOptions) -> Log:
     _require_untimed(how)
     sequences = []
     with path.open(encoding="utf-8-sig") as stream:
@@ -237,7 +237,7 @@ def _has_states(found: Any) -> bool:
     return isinstance(found, dict) and "states" in found
 
 
-def _require_untimed(how: How) -> None:
+def _require_untimed(how: LogOptions) -> None:
     if how.gap is not None:
         raise SpecError(
             "sequences of states have no times, so there is no gap (--gap) to look for. Split them yourself."

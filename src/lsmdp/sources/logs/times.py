@@ -24,10 +24,12 @@ DAYS = ("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%Y", "%d.%m.%y", 
 CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 TIMES_TRIED = 2000  # So many different times are tried in the usual formats, enough to meet a day after the twelfth.
 
-Place = Callable[[int], str]
+PlaceName = Callable[[int], str]
 
 
-def as_numbers(column: Any, name: str, place: Place, time_format: str | None = None) -> tuple[npt.NDArray[Any], int]:
+def as_numbers(
+    column: Any, name: str, place: PlaceName, time_format: str | None = None
+) -> tuple[npt.NDArray[Any], int]:
     """Times as numbers, and how many of them make a second (1 where they have no unit)."""
     import pyarrow as pa
 
@@ -69,7 +71,7 @@ def _read(text: str, time_format: str) -> datetime | None:
         return None
 
 
-def _in_format(text: Any, name: str, place: Place, time_format: str) -> Any:
+def _in_format(text: Any, name: str, place: PlaceName, time_format: str) -> Any:
     """Text in a format as microseconds; times without a zone are taken as they stand."""
     import pyarrow as pa
 
@@ -86,7 +88,7 @@ def _in_format(text: Any, name: str, place: Place, time_format: str) -> Any:
     return pa.array(zones, pa.timestamp("us", "UTC")).take(pa.array(numbers))
 
 
-def _parsed(text: Any, name: str, place: Place) -> Any:
+def _parsed(text: Any, name: str, place: PlaceName) -> Any:
     """Text as whole numbers, as numbers, or as ISO 8601, whichever all of it is."""
     import pyarrow as pa
 
@@ -128,7 +130,7 @@ def blank(text: Any) -> Ints:
     return np.flatnonzero(compute.equal(text.fill_null(""), "").to_numpy(zero_copy_only=False))
 
 
-def require_none(missing: Ints, name: str, place: Place) -> None:
+def require_none(missing: Ints, name: str, place: PlaceName) -> None:
     """Raise where some records have nothing in a column."""
     if missing.size:
         raise SpecError(

@@ -56,7 +56,7 @@ def law_of(policy: Policy) -> Floats:
         return np.full(policy.lmdp.n, np.nan)
 
 
-class Moment:
+class LeaderOfRound:
     """The leader of one round, in full: Q as the entries at P's places, its control cost, its law."""
 
     def __init__(self, lmdp: LMDP, c: Floats, claim: Claim) -> None:
@@ -143,7 +143,7 @@ class Moment:
         )
 
 
-def step(now: Moment, after: Moment, c_t: Floats, response: Response | None) -> StepRows:
+def step(now: LeaderOfRound, after: LeaderOfRound, c_t: Floats, response: Response | None) -> StepRows:
     """What happens to the leader between two rounds."""
     P = now.lmdp.P
     x = now.lmdp.entry_rows
