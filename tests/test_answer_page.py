@@ -12,7 +12,7 @@ import pytest
 
 import lsmdp
 from lsmdp.errors import SpecError
-from lsmdp.report.answer import Facts, answer_page, story, write_answer_page
+from lsmdp.report.answer import AnswerFacts, answer_page, story, write_answer_page
 from tests.browser import look_at_all
 
 Run = Callable[..., Any]
@@ -122,7 +122,7 @@ class TestSums:
         P = np.array([[0.0, 0.5, 0.5, 0.0], [0.5, 0.0, 0.0, 0.5], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
         lmdp = lsmdp.LMDP(P, ["a", "b", "pit", "exit"])
         found = lsmdp.solve(lmdp, np.full(4, 0.5), lsmdp.Goal("exit"))
-        told = story(Facts(found, lmdp, found.c))
+        told = story(AnswerFacts(found, lmdp, found.c))
         assert told["headline"].startswith("To reach exit costs ")
         assert "1 state cannot reach the goal" in told["lede"]
         assert "The dearest start is a." in told["lede"]
@@ -136,7 +136,7 @@ class TestSums:
     def test_a_discount(self) -> None:
         lmdp = network()
         found = lsmdp.solve(lmdp, np.linspace(0.0, 1.0, 5), lsmdp.Discounted(0.9))
-        told = story(Facts(found, lmdp, found.c))
+        told = story(AnswerFacts(found, lmdp, found.c))
         assert "Discounted by 0.9 a step" in told["headline"]
         assert told["changes"]["rows"][0][0] == lmdp.labels[int(found.upper.argmax())]
 
@@ -151,7 +151,7 @@ class TestStory:
         lmdp = network()
         c = np.array([0.1, 0.9, 0.3, 0.2, 0.6])
         solution = lsmdp.solve(lmdp, c)
-        facts = Facts(solution, lmdp, c)
+        facts = AnswerFacts(solution, lmdp, c)
         told = story(facts, "mine.csv", "lsmdp solve town.csv")
         rho = np.linalg.matrix_power(lmdp.P.toarray() @ (np.eye(5) + lmdp.P.toarray()) / 2, 500)[0]
         np.testing.assert_allclose(facts.passive, rho, atol=1e-12)
@@ -174,7 +174,7 @@ class TestStory:
         edges[0, 1] = edges[1, 0] = 1.5
         tilted, extra = lmdp.with_edge_costs(edges)
         solution = lsmdp.solve(tilted, c + extra)
-        facts = Facts(solution, lmdp, c)
+        facts = AnswerFacts(solution, lmdp, c)
         Q, P, mu = solution.policy.matrix().toarray(), lmdp.P.toarray(), solution.stationary
         parts = facts.parts
         assert parts is not None
@@ -190,7 +190,7 @@ class TestStory:
     def test_arrows_lie_along_the_move_that_gains_most(self) -> None:
         lmdp = network()
         solution = lsmdp.solve(lmdp, [0.1, 0.9, 0.3, 0.2, 0.6])
-        arrows = story(Facts(solution, lmdp, solution.c))["map"]["arrows"]
+        arrows = story(AnswerFacts(solution, lmdp, solution.c))["map"]["arrows"]
         gain = solution.policy.matrix().toarray() - lmdp.P.toarray()
         for x, y, by in arrows:
             assert gain[x, y] == gain[x].max()
@@ -199,7 +199,7 @@ class TestStory:
 
     def test_nothing_to_steer_is_said(self) -> None:
         solution = lsmdp.solve(lsmdp.ring(5), np.full(5, 0.5))
-        told = story(Facts(solution, solution.lmdp, solution.c))
+        told = story(AnswerFacts(solution, solution.lmdp, solution.c))
         assert told["changes"]["title"] == "Steering changes nothing: the passive dynamics is the optimum"
         assert told["headline"] == "The least average cost is 0.5 a step"
 
@@ -210,14 +210,14 @@ class TestStory:
     def test_states_in_one_place_are_laid_out(self) -> None:
         lmdp = lsmdp.LMDP(network().P, positions=np.ones((5, 2)))
         solution = lsmdp.solve(lmdp, np.arange(5.0))
-        found = story(Facts(solution, lmdp, solution.c))["map"]
+        found = story(AnswerFacts(solution, lmdp, solution.c))["map"]
         assert len(set(zip(found["x"], found["y"], strict=True))) == 5
         assert "they are no map" in found["note"]
 
     def test_a_large_model_has_a_table_instead(self) -> None:
         lmdp = lsmdp.random_graph(4_000, 4)
         solution = lsmdp.solve(lmdp, np.linspace(0.0, 1.0, 4_000))
-        told = story(Facts(solution, lmdp, solution.c))
+        told = story(AnswerFacts(solution, lmdp, solution.c))
         assert told["map"] is None
         assert len(told["changes"]["rows"]) == 100
 
@@ -227,7 +227,7 @@ class TestStory:
 
         monkeypatch.setattr(lsmdp.Policy, "stationary", beyond)
         solution = lsmdp.solve(lsmdp.ring(5), np.arange(5.0))
-        told = story(Facts(solution, solution.lmdp, solution.c))
+        told = story(AnswerFacts(solution, solution.lmdp, solution.c))
         assert told["bars"] == []
         assert "beyond what floats can tell" in told["changes"]["finding"]
 

@@ -1,6 +1,6 @@
 """What the page of a solve says where the cost is a sum: until a goal is reached, or discounted.
 
-In goes a :class:`~lsmdp.values.Values`, out come the sentences and tables of the page (``__init__``): what it costs
+In goes a :class:`~lsmdp.values.Values`, out come the sentences and tables of the page (page.py): what it costs
 from the states on average and from the dearest of them, every state with its two bounds, and the certificate in words.
 There are no shares of time, since what ends has no long run.
 """
@@ -15,11 +15,11 @@ from lsmdp.ends import Goal
 from lsmdp.report.pages.words import counted, figure
 
 if TYPE_CHECKING:
-    from lsmdp.report.answer import Facts
+    from lsmdp.report.answer.facts import AnswerFacts
     from lsmdp.values import Values
 
 
-def sections(facts: Facts, rows: int) -> dict[str, Any]:
+def sections(facts: AnswerFacts, rows: int) -> dict[str, Any]:
     """The parts of the page that are about a sum; the table has at most so many rows."""
     found: Values = facts.solution
     return {
@@ -31,13 +31,13 @@ def sections(facts: Facts, rows: int) -> dict[str, Any]:
     }
 
 
-def map_title(facts: Facts) -> str:
+def map_title(facts: AnswerFacts) -> str:
     """What the map shows."""
     goal = isinstance(facts.solution.end, Goal)
     return "How far each state is from the goal, in costs" if goal else "What it costs from each state"
 
 
-def _headline(facts: Facts, found: Values) -> str:
+def _headline(facts: AnswerFacts, found: Values) -> str:
     mean, dearest = found.mean_bounds[1], _dearest(found)
     if isinstance(found.end, Goal):
         return (
@@ -47,7 +47,7 @@ def _headline(facts: Facts, found: Values) -> str:
     return f"Discounted by {found.end.discount:g} a step, the future costs {figure(mean)} from a state on average"
 
 
-def _goals(facts: Facts, found: Values) -> str:
+def _goals(facts: AnswerFacts, found: Values) -> str:
     goals = [int(x) for x in found.end.settled(facts.lmdp)[0]] if isinstance(found.end, Goal) else []
     return facts.place(goals[0]) if len(goals) == 1 else f"the nearest of {len(goals)} goals"
 
@@ -56,7 +56,7 @@ def _dearest(found: Values) -> int:
     return int(np.where(found.finite, found.upper, -np.inf).argmax())
 
 
-def _lede(facts: Facts, found: Values) -> str:
+def _lede(facts: AnswerFacts, found: Values) -> str:
     said = [f"The dearest start is {facts.place(_dearest(found))}."]
     if found.lost.size:
         verb = "cannot reach the goal, and is" if found.lost.size == 1 else "cannot reach the goal, and are"
@@ -70,7 +70,7 @@ def _lede(facts: Facts, found: Values) -> str:
     return " ".join(said)
 
 
-def _states(facts: Facts, found: Values, rows: int) -> dict[str, Any]:
+def _states(facts: AnswerFacts, found: Values, rows: int) -> dict[str, Any]:
     order = [int(x) for x in np.argsort(-np.where(found.finite, found.upper, -np.inf), kind="stable")[:rows]]
     count = "" if facts.lmdp.n <= rows else f" These are the {rows} dearest of {facts.lmdp.n:,}."
     return {
@@ -88,7 +88,7 @@ def _states(facts: Facts, found: Values, rows: int) -> dict[str, Any]:
     }
 
 
-def _columns(facts: Facts, found: Values) -> tuple[Any, ...]:
+def _columns(facts: AnswerFacts, found: Values) -> tuple[Any, ...]:
     return facts.c, found.lower, found.upper
 
 
