@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 
 import lsmdp
+from lsmdp.learners.declared import OPTIONAL
 
 ROOT = Path(lsmdp.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
@@ -34,6 +35,7 @@ ORDER = (
     "chain",
     "edge_costs",
     "cache",
+    "repairs",
     "model",
     "ends",
     "policy",
@@ -59,6 +61,14 @@ ORDER = (
     "__main__",
 )
 LONGEST_FILE = 500
+# What a learner, or a sequence of costs, may declare.
+CAPABILITIES = {"from_round", "replayable", "T", "t", "observe", "policy", "plays_mixtures", "follows_the_leader"} | {
+    *OPTIONAL,
+    "clairvoyant",
+    "experts",
+    "hedges",
+    "tracking",
+}
 UNPICKLERS = {"pickle", "cloudpickle", "dill", "shelve", "joblib"}
 
 Graph = Mapping[str, set[str]]
@@ -231,6 +241,49 @@ def test_files_stay_small() -> None:
     assert {module: length for module, length in lengths.items() if length > LONGEST_FILE} == {}
 
 
+def unnamed(docstring: str, modules: set[str]) -> set[str]:
+    """The modules of a package that its docstring does not name, as ``name``, ``name.py`` or ``lsmdp.package.name``."""
+    return {
+        module for module in modules if not re.search(rf"(?<![A-Za-z_]){re.escape(module)}(?![A-Za-z_])", docstring)
+    }
+
+
+def test_every_package_says_what_its_modules_are_for() -> None:
+    """A newcomer reads the docstring of a package first, and finds there which file to open."""
+    missing = {}
+    for init in ROOT.glob("*/**/__init__.py"):
+        modules = {path.stem for path in init.parent.glob("*.py")} - {"__init__"}
+        missing[module_name(init)] = unnamed(ast.get_docstring(parsed(init.read_text())) or "", modules)
+    assert {package: modules for package, modules in missing.items() if modules} == {}
+
+
+def test_a_module_that_is_not_named_is_found() -> None:
+    told = "- :mod:`~lsmdp.game.play`: a game, with its records.py"
+    assert unnamed(told, {"play", "records", "players"}) == {"players"}
+
+
+def asked_for(source: str) -> set[str]:
+    """The capabilities of learners and costs that a file asks an object for by name."""
+    calls = (node for node in ast.walk(parsed(source)) if isinstance(node, ast.Call))
+    asked = (node for node in calls if ast.unparse(node.func) in ("hasattr", "getattr") and len(node.args) > 1)
+    return {node.args[1].value for node in asked if isinstance(node.args[1], ast.Constant)} & CAPABILITIES
+
+
+def test_what_costs_and_learners_can_do_is_asked_in_one_place() -> None:
+    """What costs can do is asked for in given_costs.py alone, and what a learner can do within learners/."""
+    found = {module_name(path): asked_for(path.read_text()) for path in SOURCES}
+    found = {module: names for module, names in found.items() if names and unit(module) != "learners"}
+    assert found == {"lsmdp.given_costs": {"replayable", "T"}}
+
+
+def test_a_capability_that_is_asked_for_by_name_is_found() -> None:
+    assert asked_for('hasattr(costs, "from_round") or getattr(costs, "replayable", True)') == {
+        "from_round",
+        "replayable",
+    }
+    assert not asked_for('getattr(costs, name); hasattr(table, "columns")')
+
+
 def test_nothing_is_pickled() -> None:
     uses = {module_name(path): pickle_uses(path.read_text()) for path in SOURCES}
     assert {module: found for module, found in uses.items() if found} == {}
@@ -351,7 +404,7 @@ def sniffs(source: str) -> list[str]:
     return [match.group() for pattern in SNIFFING for match in re.finditer(pattern, source)]
 
 
-def test_capabilities_are_declared_and_not_sniffed() -> None:
+def test_capabilities_are_declared_and_not_asked_for() -> None:
     others = [path for path in SOURCES if not str(path.relative_to(ROOT)).startswith(MAY_SNIFF)]
     assert len(others) > 100
     assert {module_name(path): found for path in others if (found := sniffs(path.read_text()))} == {}

@@ -26,7 +26,8 @@ from lsmdp.files import (
     own_folder,
     remove,
 )
-from lsmdp.follow.memory import Knowledge, Memory
+from lsmdp.follow.learner_file import Knowledge
+from lsmdp.follow.memory import Memory
 from lsmdp.report import write_page
 from lsmdp.runs import Spec
 from lsmdp.sweeps.spec import plan

@@ -29,12 +29,8 @@ import lsmdp
 from lsmdp import game, runs
 from lsmdp.costs import read_costs
 from lsmdp.errors import LsmdpError, SpecError
-from lsmdp.follow.memory import (
-    CHECK,
-    ENTRY,
-    Knowledge,
-    Memory,
-)
+from lsmdp.follow.learner_file import CHECK, ENTRY, Knowledge
+from lsmdp.follow.memory import Memory
 from lsmdp.inputs import forms
 from lsmdp.inputs.forms import Form
 from lsmdp.learners import NAMES, learner_by_name, pack

@@ -15,7 +15,8 @@ import pytest
 import lsmdp
 from lsmdp.errors import SpecError
 from lsmdp.follow import memory
-from lsmdp.follow.memory import Knowledge, Memory
+from lsmdp.follow.learner_file import Knowledge
+from lsmdp.follow.memory import Memory
 from lsmdp.learners import (
     NAMES,
     Learner,

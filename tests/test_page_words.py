@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lsmdp.report import words
+from lsmdp.report import certificates, words
 from lsmdp.report.pages.words import (
     counted,
     figure,
@@ -168,9 +168,9 @@ def test_a_column_has_one_number_of_decimals(values: list[float | None], count: 
 
 
 def test_which_rounds_were_looked_at_is_said() -> None:
-    assert words.rounds_looked_at(300, 300) == "Every round was looked at."
-    assert words.rounds_looked_at(0, 300) == "No round was looked at."
-    told = words.rounds_looked_at(22, 300)
+    assert certificates.rounds_looked_at(300, 300) == "Every round was looked at."
+    assert certificates.rounds_looked_at(0, 300) == "No round was looked at."
+    told = certificates.rounds_looked_at(22, 300)
     assert told.startswith("A sample was looked at: the first 22 of 300 rounds.")
     assert "--certify all" in told
 

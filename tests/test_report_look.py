@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,11 @@ import pytest
 
 import lsmdp
 from lsmdp import runs
-from lsmdp.report import maps, write_page
+from lsmdp.report import certificates, maps, write_page
 from lsmdp.runs import film
 from lsmdp.sources import write_model
 from tests.test_report import played, told_by, visit
 
-story = import_module("lsmdp.report.story")  # the module: the package has a function of that name
 SIX = ("ftl", "track", "phased", "discounted", "window:10", "passive")
 # What a program prints and a page does not: powers with an e, carets, indices with underscores, floats without end.
 LEAKS = (r"\d[eE][+-]\d", r"\d\^", r"\b[A-Za-z]_[A-Za-z0-9]\b", r"\binf\b", r"\bnan\b", r'state \d+ "', r"\d\.\d{9}")
@@ -171,7 +169,9 @@ def test_a_statement_that_fails_opens_the_fold_and_is_named(tmp_path: Path, monk
     page = played(tmp_path / "run", "ring:12", "iid", 20, certify="sample")
     told = told_by(page)["certificates"]
     assert (told["open"], "wrong" in told["finding"]) == (False, False)
-    monkeypatch.setattr(story, "certify", lambda game, **_: lsmdp.certify(game, rounds=12, recorded={"ftl": 0.0}))
+    monkeypatch.setattr(
+        certificates, "certify", lambda game, **_: lsmdp.certify(game, rounds=12, recorded={"ftl": 0.0})
+    )
     told = told_by(write_page(page.parent))["certificates"]
     assert told["open"] is True
     assert "something is wrong. run:replay should hold and does not" in told["finding"]
@@ -182,7 +182,8 @@ def test_a_small_game_is_certified_in_full_and_a_large_one_on_a_sample(
 ) -> None:
     small = told_by(played(tmp_path / "run", "ring:12", "iid", 40, certify="sample"))["certificates"]
     assert (small["certified_rounds"], small["looked_at"]) == (40, "Every round was looked at.")
-    monkeypatch.setattr(story, "WORK_OF_A_SAMPLE", 12.5 * story.work_of_a_round(runs.load(tmp_path / "run")))
+    work = certificates.work_of_a_round(runs.load(tmp_path / "run"))
+    monkeypatch.setattr(certificates, "WORK_OF_A_SAMPLE", 12.5 * work)
     told = told_by(write_page(tmp_path / "run"))
     sampled = told["certificates"]
     assert sampled["certified_rounds"] == 12
@@ -207,12 +208,12 @@ def test_a_sample_whose_record_is_wrong_fails(tmp_path: Path) -> None:
 def test_a_sample_is_the_smaller_the_more_there_is_to_do_in_a_round() -> None:
     def count(states: int, *learners: lsmdp.Learner) -> int:
         played = lsmdp.play(lsmdp.grid(states, 10), learners, np.zeros((2, 10 * states)))
-        found: int = story.looked_at(replace(played, game=replace(played.game, t=10**6)), "sample")
+        found: int = certificates.looked_at(replace(played, game=replace(played.game, t=10**6)), "sample")
         return found
 
     few, pooled = count(2, lsmdp.Passive()), count(2, lsmdp.Pool())
     assert pooled < few / 2  # its experts play, too
-    assert few > count(100, lsmdp.Passive()) > count(400, lsmdp.Passive()) > story.FEWEST_ROUNDS
+    assert few > count(100, lsmdp.Passive()) > count(400, lsmdp.Passive()) > certificates.FEWEST_ROUNDS
 
 
 def test_the_command_says_which_rounds_were_looked_at(run: Callable[..., Any], tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ that it breaks. Every learner of lsmdp passes it, and it is how a new one is tri
 
 A learner with an ``observe_at`` is tried along a sampled path as well (learners/along.py).
 
-Then it plays a whole game on every way that there is, and all of them must come to the same bits: in one go, round by
+Then it plays a whole game in every way that there is, and all of them must come to the same bits: in one go, round by
 round, in blocks, from a checkpoint in the middle, from a file, and line by line as in ``lsmdp follow``. Its regret is
 worked out and the theory is evaluated on its run.
 """

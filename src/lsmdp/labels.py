@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lsmdp.errors import CostError, LsmdpError, SpecError
+from lsmdp.errors import CostError, LsmdpError, ModelError, SpecError
 from lsmdp.inputs.frames import as_frame, is_frame
 
 NUMBER = re.compile("0|[1-9][0-9]{0,17}")  # The number of a state is written like this, and fits into 64 bits.
@@ -67,7 +67,13 @@ class Names:
         """Whether a table of this shape has a value for each cell of the grid, with or without the walls at its end."""
         if self.cells is None:
             return False
-        return tuple(shape) in (tuple(int(side) + 1 for side in self.cells.max(axis=0)), self.map_shape)
+        return tuple(shape) in (self.grid_shape, self.map_shape)
+
+    @property
+    def grid_shape(self) -> tuple[int, int]:
+        """Rows and columns, of a grid."""
+        rows, columns = (int(side) + 1 for side in self.cells.max(axis=0))
+        return rows, columns
 
     @cached_property
     def are_numbers(self) -> bool:
@@ -84,6 +90,10 @@ class Names:
         word = _word(which)
         if word in self.by_label:
             return self.by_label[word]
+        if isinstance(which, tuple | list | np.ndarray):
+            return self._at(which)
+        if isinstance(which, str) and (cell := cell_in(which)) is not None:
+            return self._at(cell)
         if self.labels is not None and self.are_numbers:
             raise SpecError(
                 f'there is no state "{word}". The labels of this model are numbers, from "{self.labels[0]}" to '
@@ -96,6 +106,26 @@ class Names:
             hint = " Labels are given as they stand in the input." if self.labels is not None else ""
             raise SpecError(f'there is no state "{word}". States are numbered from 0 to {self.n - 1}.{hint}')
         return number
+
+    def _at(self, cell: Any) -> int:
+        """The state at a cell of the grid."""
+        if len(place := np.asarray(cell, dtype=object).ravel()) != 2 or not all(map(is_whole, place)):
+            raise ModelError(f"the state is {cell!r}. Give its label, its number or, on a grid, (row, column).")
+        row, column = map(int, place)
+        if self.cells is None:
+            raise ModelError(
+                f"({row}, {column}) is a cell, but this model is no grid: its states have no rows and columns. Give "
+                "the label of the state, or its number."
+            )
+        rows, columns = self.grid_shape
+        found = np.flatnonzero((self.cells == (row, column)).all(axis=1))
+        if found.size:
+            return int(found[0])
+        inside = 0 <= row < rows and 0 <= column < columns
+        fact = "is no state: there is a wall" if inside else "is outside the grid"
+        raise ModelError(
+            f"the cell ({row}, {column}) {fact}. States are cells of {rows} rows and {columns} columns, counted from 0."
+        )
 
     def states(self, keys: Sequence[Any]) -> Ints:
         """The state that each key names, or NO_STATE, or DROPPED; all of the keys are labels, or all are numbers."""
@@ -225,6 +255,11 @@ def _whole(keys: Sequence[Any]) -> Ints | None:
     except ValueError:  # tuples of several lengths
         return None
     return numbers.astype(np.int64) if numbers.ndim == 1 and numbers.dtype.kind in "iu" else None
+
+
+def is_whole(number: Any) -> bool:
+    """Whether this is a whole number, and no truth value."""
+    return isinstance(number, int | np.integer) and not isinstance(number, bool | np.bool_)
 
 
 def _counts(rows: Ints) -> bool:

@@ -1,11 +1,11 @@
 """The model: a checked passive dynamics P, with labels, positions and a temperature.
 
-A linearly solvable MDP is a Markov chain P on n states that a controller may replace by any kernel Q with
-the support of P. In state x it pays c(x) + temperature * KL(Q(.|x) || P(.|x)) per step. The paper is
-temperature 1; only the ratio c / temperature matters for the policy.
+A linearly solvable MDP is a Markov chain P on n states that a controller may replace by any kernel Q with the support
+of P. In state x it pays c(x) + temperature * KL(Q(.|x) || P(.|x)) per step. The paper has the temperature 1; only the
+ratio c / temperature matters for the policy.
 
-An :class:`LMDP` never changes. The methods ``largest_class``, ``teleport`` and ``lazy`` return new models;
-they are the ways on when real input is not ideal.
+An :class:`LMDP` never changes. The methods ``largest_class``, ``teleport`` and ``lazy`` return new models, and repair
+input that cannot be solved or played as it is (repairs.py).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from lsmdp.arrays import (
     CSR,
@@ -42,15 +41,15 @@ from lsmdp.errors import (
     ModelError,
     SpecError,
 )
-from lsmdp.labels import Names, cell_in, name_state, with_labels
+from lsmdp.labels import Names, is_whole, name_state, with_labels
 from lsmdp.output.notebooks import model_html
+from lsmdp.repairs import labels_of, restrict, spread_dead_ends, with_jumps, with_rests
 
 if TYPE_CHECKING:
     from lsmdp._core.factor import Plan
     from lsmdp._core.full import Square
     from lsmdp._core.moves import Sparse
 
-DENSE_LIMIT = 25_000_000  # The largest P that teleport may fill in has this many entries, 200 MB.
 UNIT_ROUNDOFF = EPS / 2  # The relative error of one operation is at most this.
 SPARSEST_GRID = 100  # Whole positions are read as those of a grid where it has at most this many cells for each state.
 # Beyond this many states, to find an order of elimination takes long where it turns out to be of no use.
@@ -135,12 +134,12 @@ class LMDP:
             if not normalise:
                 require_row_sums(row_sums(matrix)[keep], keep, labels)
             if keep.size < n:
-                matrix, normalise = _restrict(matrix, keep, labels), True
+                matrix, normalise = restrict(matrix, keep, labels), True
                 origin, origin_n = (keep, n) if origin is None else (origin[keep], origin_n)
-                labels = _labels_of(labels, keep)
+                labels = labels_of(labels, keep)
                 positions = None if positions is None else positions[keep]
         if teleport:
-            matrix = _spread_dead_ends(matrix)
+            matrix = spread_dead_ends(matrix)
         model = cls(
             matrix,
             labels,
@@ -185,40 +184,16 @@ class LMDP:
         return Names(self.n, self.labels, self.origin, self.origin_n, cells, self.map_shape)
 
     def state(self, which: Any) -> int:
-        """The number of a state: given by its label, by its number or, on a grid, by its cell: (row, column) or
-        "row,column".
+        """The number of a state: given by its label, by its number or, on a grid, by its cell.
 
-        Where the labels are numbers themselves, 3 and "3" are a label, and never the fourth state.
+        A cell is (row, column) or "row,column". Where the labels are numbers themselves, 3 and "3" are a label, and
+        never the fourth state.
         """
-        if isinstance(which, tuple | list | np.ndarray) and str(which) not in self.names.by_label:
-            return self._at(which)
-        if isinstance(which, str) and which not in self.names.by_label and (cell := cell_in(which)) is not None:
-            return self._at(cell)
         return self.names.state(which)
-
-    def _at(self, cell: Any) -> int:
-        """The state at a cell of the grid."""
-        if len(place := np.asarray(cell, dtype=object).ravel()) != 2 or not all(map(_is_whole, place)):
-            raise ModelError(f"the state is {cell!r}. Give its label, its number or, on a grid, (row, column).")
-        row, column = map(int, place)
-        if self.grid_shape is None:
-            raise ModelError(
-                f"({row}, {column}) is a cell, but this model is no grid: its states have no rows and columns. Give "
-                "the label of the state, or its number."
-            )
-        rows, columns = self.grid_shape
-        found = np.flatnonzero((self.positions == (row, column)).all(axis=1))
-        if found.size:
-            return int(found[0])
-        inside = 0 <= row < rows and 0 <= column < columns
-        fact = "is no state: there is a wall" if inside else "is outside the grid"
-        raise ModelError(
-            f"the cell ({row}, {column}) {fact}. States are cells of {rows} rows and {columns} columns, counted from 0."
-        )
 
     def numbered(self, which: Any) -> int:
         """The same, where a number is always that of a state, as ``Policy.row`` and ``sample`` return it."""
-        if not _is_whole(which):
+        if not is_whole(which):
             return self.state(which)
         if not 0 <= which < self.n:
             raise SpecError(f"there is no state {which}. States are numbered from 0 to {self.n - 1}.")
@@ -305,8 +280,8 @@ class LMDP:
         if keep.size == self.n:
             return self
         return LMDP(
-            _restrict(self.P, keep, self.labels),
-            _labels_of(self.labels, keep),
+            restrict(self.P, keep, self.labels),
+            labels_of(self.labels, keep),
             self.temperature,
             positions=None if self.positions is None else self.positions[keep],
             name=self.name,
@@ -319,7 +294,6 @@ class LMDP:
 
     def teleport(self, eps: float, to: Sequence[int | str] | None = None) -> LMDP:
         """(1 - eps) P + eps U: from anywhere, jump to a uniformly drawn state (of ``to``) with probability eps."""
-        _check_share(eps, "teleport")
         try:
             landings = range(self.n) if to is None else [self.numbered(state) for state in to]
         except SpecError:
@@ -329,14 +303,11 @@ class LMDP:
             raise ModelError(
                 f"teleport lands on {to}, but the states are 0 to {self.n - 1}. Name at least one of them."
             )
-        _require_room(self.n, targets.size)
-        jump = _equal_rows(np.full(targets.size, eps / targets.size), targets, self.n)
-        return self._with_kernel((1.0 - eps) * self.P + jump)
+        return self._with_kernel(with_jumps(self.P, eps, targets))
 
     def lazy(self, eps: float) -> LMDP:
         """(1 - eps) P + eps I: stay put with probability eps more. Makes every chain aperiodic."""
-        _check_share(eps, "lazy")
-        return self._with_kernel((1.0 - eps) * self.P + eps * sparse.eye_array(self.n, format="csr"))
+        return self._with_kernel(with_rests(self.P, eps))
 
     def with_edge_costs(self, costs: Any) -> tuple[LMDP, Floats]:
         """The same problem without costs of moves: a model P' and a cost to add to that of each state.
@@ -430,50 +401,3 @@ def _as_positions(positions: Any, n: int) -> Floats | None:
         raise ModelError(f"positions must be {n} x 2 finite numbers, one point per state.")
     read_only(points)
     return points
-
-
-def _labels_of(labels: Sequence[str] | None, keep: Ints) -> tuple[str, ...]:
-    return tuple(str(state) if labels is None else labels[state] for state in keep.tolist())
-
-
-def _restrict(weights: CSR, keep: Ints, labels: Sequence[str] | None) -> CSR:
-    inner = weights[keep][:, keep]
-    if not inner.nnz:
-        raise AssumptionError(
-            f"the largest class of P is {name_state(int(keep[0]), labels)} alone, which cannot stay put: no two "
-            "states lead to each other. Check the direction of the moves, or let every state jump anywhere with "
-            "teleport(0.01) (--teleport 0.01)."
-        )
-    return inner
-
-
-def _is_whole(number: Any) -> bool:
-    return isinstance(number, int | np.integer) and not isinstance(number, bool | np.bool_)
-
-
-def _check_share(eps: float, what: str) -> None:
-    if not 0.0 < eps < 1.0:
-        raise ModelError(f"{what} takes a probability strictly between 0 and 1, not {eps}. A usual value is 0.01.")
-
-
-def _require_room(n: int, landings: int) -> None:
-    if n * landings > DENSE_LIMIT:
-        raise ModelError(
-            f"teleport to all {landings:,} states would fill P with {n * landings:.2g} entries; at most "
-            f"{DENSE_LIMIT:.2g} are filled in. Keep P sparse: use largest_class() (--largest-class), or name a few "
-            "landing states with teleport(eps, to=[...])."
-        )
-
-
-def _spread_dead_ends(weights: CSR) -> CSR:
-    """The same weights, with dead ends (zero rows) that move anywhere."""
-    n = int(weights.shape[0])
-    _require_room(n, n)
-    dead = row_sums(weights) == 0.0
-    count = int(np.count_nonzero(dead))
-    starts = np.concatenate(([0], np.cumsum(n * dead)))
-    return weights + sparse.csr_array((np.full(n * count, 1.0 / n), np.tile(np.arange(n), count), starts), shape=(n, n))
-
-
-def _equal_rows(chances: Floats, targets: Ints, n: int) -> CSR:
-    return sparse.csr_array((np.tile(chances, n), np.tile(targets, n), np.arange(n + 1) * targets.size), shape=(n, n))

@@ -2,7 +2,7 @@
 
 A :class:`Solution` holds the value function v, bounds between which the optimal average cost and that of the policy of
 v both lie, and the story of how v was found. The policy, its long-run law and the parts of its cost are worked out when
-they are asked for. The other ends return the classes of values.py.
+they are asked for. The other ends return the classes of values/.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ``bounds(lmdp, c, v, end)`` takes anybody's v. For averages it returns two numbers, between which the optimum and the
 cost of the policy of v lie. For the other ends it returns a :class:`Pair`, two functions on the states that enclose the
-optimal cost from each state and that of the policy of the upper one.
+optimal cost from each state and that of the policy of the upper one. The equations of a goal are in first_exit.py.
 
 Write (Bv)(x) = c(x) - T log sum_y P(x,y) e^{-v(y)/T}, Q_v(y|x) ~ P(x,y) e^{-v(y)/T} and r = Bv - v. Gibbs' formula, row
 by row, gives for *every* v and every policy Q with the support of P

@@ -5,7 +5,7 @@
 - :mod:`~lsmdp.chain.mixing`: Dobrushin coefficients of one and of k steps, primitivity index;
 - :mod:`~lsmdp.chain.hitting`: expected hitting times, and a bound on them for large chains.
 
-What is exact only up to some size is returned as a :class:`Fact`: a value, or the reason why there is none.
+What is exact only up to some size is returned as a :class:`Fact` (fact.py): a value, or the reason why there is none.
 """
 
 from lsmdp.chain.fact import Fact

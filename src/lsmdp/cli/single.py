@@ -70,7 +70,8 @@ def check(
     """Say which assumptions hold for a kernel; exit code 1 if one fails."""
     with complaints():
         from lsmdp.sources import read_model
-        from lsmdp.sources.checkup import examine, goals_in
+        from lsmdp.sources.advice import goals_in
+        from lsmdp.sources.checkup import examine
 
         reading: dict[str, Any] = {"columns": columns, "weight": weight, "undirected": undirected}
         try:
@@ -93,7 +94,7 @@ def _ways(kernel: str, **reading: Any) -> list[dict[str, Any]]:
     """What would make a usable kernel of a file that is none."""
     from lsmdp.arrays import as_weights
     from lsmdp.chain import period, strong_classes
-    from lsmdp.sources.checkup import ways
+    from lsmdp.sources.advice import ways
     from lsmdp.sources.files import kernel_file
     from lsmdp.sources.reading import ReadingOptions
 

@@ -39,7 +39,8 @@ from lsmdp.costs.columns import (
 from lsmdp.costs.moves import Moves
 from lsmdp.costs.sequence import as_scale, in_costs
 from lsmdp.errors import CostError, LsmdpError, SpecError
-from lsmdp.follow.memory import PLACE_UNKNOWN, Knowledge, Memory
+from lsmdp.follow.learner_file import PLACE_UNKNOWN, Knowledge
+from lsmdp.follow.memory import Memory
 from lsmdp.learners import (
     CompleteLearner,
     LearnerLike,

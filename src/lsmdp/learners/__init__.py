@@ -1,7 +1,21 @@
-"""Learners: one small file each, all with ``init``, ``policy`` and ``observe`` (protocol.py).
+"""Learners: who chooses a policy for each round of a game before the cost of that round is seen.
 
-The learners of the library share what is in base.py, and the leaders among them what is in leader.py. Whatever learner
-a game is given, it plays a :class:`CompleteLearner` (complete.py): the only place that looks at what a learner has.
+All of them have ``init``, ``policy`` and ``observe`` (protocol.py). A *leader* plays the optimum for some mean of the
+costs so far, certified; a *tracker* takes a Bellman update or two a round towards it.
+
+- :mod:`~lsmdp.learners.ftl`, :mod:`~lsmdp.learners.phased`, :mod:`~lsmdp.learners.forgetful`: leaders, for the mean of
+  all costs, of the finished phases, of the last ones; leader.py is what they share;
+- :mod:`~lsmdp.learners.track`: trackers;
+- :mod:`~lsmdp.learners.clock`, :mod:`~lsmdp.learners.seek`: for costs that come again every day, with a period that is
+  told or found;
+- :mod:`~lsmdp.learners.pool`: many learners at once, weighted by their losses; crowd.py plays their rounds;
+- :mod:`~lsmdp.learners.visited`, :mod:`~lsmdp.learners.along`: where only the cost of the state that one is in is seen;
+- :mod:`~lsmdp.learners.fixed`, :mod:`~lsmdp.learners.clairvoyant`: who does not learn, and who sees costs beforehand;
+- :mod:`~lsmdp.learners.base`, :mod:`~lsmdp.learners.played`: what the learners of the library have in common, and what
+  they answer;
+- :mod:`~lsmdp.learners.complete`, :mod:`~lsmdp.learners.declared`: what any learner may declare, and what holds where
+  it does not. A game plays a :class:`CompleteLearner`, whatever it was given: nobody else looks at what a learner has;
+- :mod:`~lsmdp.learners.names`: the learners by name.
 
 The imports below are the one list of names. A type checker follows them. At run time they are read and not executed: a
 name is imported when it is first used, so that the command line can list the learners at once (names.py).

@@ -1,4 +1,4 @@
-"""Be the leader: a learner that cheats, for lem:btl.
+"""Be the leader: a yardstick that sees the cost of a round before it plays it, for lem:btl.
 
 In round t it plays the optimum for the mean of c_1, ..., c_t, the present cost included. Its idealised loss is at most
 that of every fixed policy (lem:btl). The game shows it c_t only because it declares itself ``clairvoyant``; it is never

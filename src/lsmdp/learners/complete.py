@@ -33,9 +33,7 @@ from the depths of a game.
 from __future__ import annotations
 
 import hashlib
-import inspect
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +42,7 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.learners.base import Bounds, Tracking
+from lsmdp.learners.declared import NEEDED, is_clairvoyant, kind_of, method_for_blocks, name_of, require_methods
 from lsmdp.learners.names import titled
 from lsmdp.learners.played import Kernels, Played
 from lsmdp.learners.protocol import (
@@ -57,25 +56,8 @@ from lsmdp.mixture import Mixture, same_policy
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy, Policy
 
-# Every learner has these methods, with these arguments.
-NEEDED = {"init": ("lmdp",), "policy": ("lmdp", "state"), "observe": ("lmdp", "state", "c_t")}
-# A learner may have these methods, with these arguments; the table above says what holds without them.
-OPTIONAL = {
-    "observe_at": ("lmdp", "state", "x", "cost"),
-    "init_from": ("lmdp", "start"),
-    "report": ("before", "after"),
-    "observe_block": ("lmdp", "state", "costs", "policy"),
-    "observe_all": ("lmdp", "state", "costs"),
-    "takes_blocks": ("lmdp", "state"),
-    "bounds": ("lmdp", "state"),
-    "foresee": ("lmdp", "state", "c_t"),
-}
-# Each of these methods plays blocks of rounds; the second is the name that the first had once.
-BLOCKS = ("observe_block", "observe_all")
 # How far the chances of a state may be from 1 in all, as those of a policy may (checks.py).
 ROUNDING_OF_A_ROW = 1e-12
-# A round is made of these methods: a class that has one of its own plays in its own way.
-ROUND = {"policy", "observe", "report", *BLOCKS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,20 +80,11 @@ class CompleteLearner:
             raise SpecError(f'"{learner}" is a word, not a learner. Use lsmdp.learners.learner_by_name("{learner}").')
         if isinstance(learner, type):
             raise SpecError(f"{learner.__name__} is a class, not a learner. Make one: {learner.__name__}().")
-        name = _name(learner)
-        for method, arguments in NEEDED.items():
-            if method == "observe" and not hasattr(learner, method) and hasattr(learner, "observe_at"):
-                continue
-            if not hasattr(learner, method):
-                raise _lacks(name, f"has no {method}({', '.join(arguments)})", "init, policy and observe")
-            _require_method(learner, name, method, arguments)
-        has = frozenset(method for method in OPTIONAL if hasattr(learner, method))
-        for method in OPTIONAL:
-            if method in has:
-                _require_method(learner, name, method, OPTIONAL[method])
-        clairvoyant = _declared(learner, name, "foresee" in has)
+        name = name_of(learner)
+        has = require_methods(learner, name)
+        clairvoyant = is_clairvoyant(learner, name, "foresee" in has)
         ours = type(learner).__module__.partition(".")[0] == "lsmdp"
-        return cls(learner, name, clairvoyant, has, ours, None if clairvoyant else _plays_blocks(learner, name))
+        return cls(learner, name, clairvoyant, has, ours, None if clairvoyant else method_for_blocks(learner, name))
 
     @property
     def title(self) -> str:
@@ -169,8 +142,8 @@ class CompleteLearner:
             claim = Report(float(lo), float(hi), int(steps))
         except (TypeError, ValueError):
             raise SpecError(
-                f'report of "{self.name}" returned {_kind(told)}. Let it return lsmdp.learners.Report(lo, hi, steps), '
-                "or leave it out: then nothing is claimed."
+                f'report of "{self.name}" returned {kind_of(told)}. Let it return lsmdp.learners.Report(lo, hi, '
+                "steps), or leave it out: then nothing is claimed."
             ) from None
         if claim.lo > claim.hi:
             raise SpecError(
@@ -308,8 +281,8 @@ class CompleteLearner:
     def _checked(self, lmdp: LMDP, policy: Any, method: str) -> AnyPolicy:
         if not isinstance(policy, AnyPolicy):
             raise SpecError(
-                f'{method} of "{self.name}" returned {_kind(policy)}, not a policy. Let it return lsmdp.Policy(lmdp, v)'
-                " with one number for each state in v, lsmdp.Mixture(lmdp, Q), or the .policy of a solution."
+                f'{method} of "{self.name}" returned {kind_of(policy)}, not a policy. Let it return lsmdp.Policy(lmdp, '
+                "v) with one number for each state in v, lsmdp.Mixture(lmdp, Q), or the .policy of a solution."
             )
         if policy.lmdp is not lmdp:
             raise SpecError(
@@ -319,7 +292,7 @@ class CompleteLearner:
         if self.declared_mixtures is not None and self.declared_mixtures != isinstance(policy, Mixture):
             raise SpecError(
                 f'"{self.name}" declares plays_mixtures = {self.declared_mixtures}, and its {method} returned '
-                f"{_kind(policy)}. Let all of its policies be lsmdp.Mixture and say True, or none and say False."
+                f"{kind_of(policy)}. Let all of its policies be lsmdp.Mixture and say True, or none and say False."
             )
         return policy
 
@@ -327,7 +300,7 @@ class CompleteLearner:
         rounds, lmdp = shape
         n = lmdp.n
         if not isinstance(found, Played):
-            wrong = f"returned {_kind(found)}, not a lsmdp.learners.Played"
+            wrong = f"returned {kind_of(found)}, not a lsmdp.learners.Played"
         elif found.kernels is not None and not _are_kernels(lmdp, found.kernels, rounds + 1):
             wrong = f"did not return {rounds + 1} kernels on the moves of P, each with its KL(Q || P)"
         elif found.kernels is None and (
@@ -366,69 +339,3 @@ def completed(
     one = isinstance(learners, str) or any(hasattr(learners, method) for method in NEEDED)
     several: Iterable[Any] = learners if isinstance(learners, Iterable) and not one else [learners]
     return [CompleteLearner.of(learner) for learner in several]
-
-
-def _name(learner: Any) -> str:
-    name = getattr(learner, "name", type(learner).__name__)
-    if not isinstance(name, str) or not name.strip():
-        raise SpecError(
-            f"a learner of the class {type(learner).__name__} has the name {name!r}. Give it a word as its name, or "
-            "none: then it has that of its class."
-        )
-    return name
-
-
-def _require_method(learner: Any, name: str, method: str, arguments: tuple[str, ...]) -> None:
-    """Raise unless it can be called with these arguments."""
-    found = getattr(learner, method)
-    call = f"{method}({', '.join(arguments)})"
-    if not callable(found):
-        raise _lacks(name, f"has {_kind(found)} where {call} should be", "the method")
-    try:
-        inspect.signature(found).bind(*arguments)
-    except TypeError as wrong:
-        raise _lacks(name, f"cannot be asked for {call}: {wrong}", "these arguments") from None
-    except ValueError:
-        pass  # it does not tell
-
-
-def _declared(learner: Any, name: str, foresees: bool) -> bool:
-    """Whether it is clairvoyant, in word and deed."""
-    word = getattr(learner, "clairvoyant", False)
-    if not isinstance(word, bool):
-        raise SpecError(f'"{name}" says clairvoyant = {word!r}. Say True if it sees the cost of a round beforehand.')
-    if foresees and not word:
-        raise SpecError(
-            f'"{name}" has a foresee, so it would be shown the cost of a round before it plays it, but it does not '
-            "declare that. Say clairvoyant = True in its class, or leave foresee out."
-        )
-    if word and not foresees:
-        raise SpecError(
-            f'"{name}" declares itself clairvoyant, but has no foresee(lmdp, state, c_t) that says what it plays once '
-            "it sees c_t. Give it one, or leave the word out."
-        )
-    return word
-
-
-def _plays_blocks(learner: Any, name: str) -> str | None:
-    """The method that plays blocks, unless a subclass has a part of a round, of which the method would know nothing."""
-    homes = (vars(home) for home in type(learner).__mro__)
-    below: Mapping[str, Any] = next((names for names in homes if not ROUND.isdisjoint(names)), {})
-    method = next((method for method in BLOCKS if method in below), None)
-    if method == "observe_all":
-        warnings.warn(
-            f'the learner "{name}" has an observe_all(lmdp, state, costs). It is called observe_block(lmdp, state, '
-            "costs, policy) since version 0.1.0; the old name will be gone in version 0.2.0.",
-            DeprecationWarning,
-            stacklevel=4,
-        )
-    return method
-
-
-def _lacks(name: str, fault: str, needs: str) -> SpecError:
-    return SpecError(f'the learner "{name}" {fault}. Give it {needs}; docs/extend.md shows one.')
-
-
-def _kind(value: Any) -> str:
-    kind = type(value).__name__
-    return "None" if value is None else f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"

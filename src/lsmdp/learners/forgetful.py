@@ -1,4 +1,4 @@
-"""Leaders that forget: for worlds that change.
+"""Leaders that forget, for costs whose mean changes with time.
 
 ``DiscountedLeader(eta)`` follows the discounted mean c~_{t+1} = beta c~_t + (1 - beta) c_t with beta = 1/(1 + eta). It
 is mirror descent: argmin over pi of eta f(pi; c_t) + sum_x mu(x) KL(Q(.|x) || Q_t(.|x)) is the optimum for exactly this

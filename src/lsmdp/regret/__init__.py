@@ -1,7 +1,7 @@
 """Regret, exactly: what a learner paid, and what others would have paid on the same costs from the same start.
 
 - :mod:`~lsmdp.regret.comparators`: the exact cost of any fixed policy;
-- :mod:`~lsmdp.regret.bracket`: bounds on the cost of the best stationary policy;
+- :mod:`~lsmdp.regret.bracket`: bounds on the cost of the best stationary policy, which search.py looks for;
 - :mod:`~lsmdp.regret.hindsight`: the plan in hindsight, which knew all costs: nobody pays less;
 - :mod:`~lsmdp.regret.dynamic`: the regret against that plan, by rounds and by states;
 - :mod:`~lsmdp.regret.guarantee`: a bound on the regret against all policies with mixing sum at most m;

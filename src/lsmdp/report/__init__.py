@@ -2,6 +2,13 @@
 
 The page is written by hand: charts as SVG, the map on a canvas, about 300 lines of JavaScript. A plotting library would
 be ten times the size of the data, and has no map that moves.
+
+- :mod:`~lsmdp.report.story`: the findings of a run as one object, which the page draws itself from; words.py has the
+  sentences, certificates.py, dynamic.py and pools.py the parts about the theory, the plan in hindsight and pools;
+- :mod:`~lsmdp.report.maps`, :mod:`~lsmdp.report.frames`: the map, and its film; layout.py places states without places;
+- :mod:`~lsmdp.report.answer`: the page of a solve;
+- :mod:`~lsmdp.report.pages`: what all pages share;
+- :mod:`~lsmdp.report.figures`, :mod:`~lsmdp.report.drawing`: figures for papers, by matplotlib.
 """
 
 from __future__ import annotations

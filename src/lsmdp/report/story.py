@@ -18,12 +18,11 @@ import numpy as np
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.game import Run
-from lsmdp.given_costs import is_replayable
 from lsmdp.learners import CompleteLearner, learner_by_name
 from lsmdp.learners.names import titled
-from lsmdp.model import STATES_TO_ORDER
 from lsmdp.regret.summary import LEADER_GAP
 from lsmdp.report import words
+from lsmdp.report.certificates import CERTIFY, certificates_part, certified, looked_at
 from lsmdp.report.dynamic import attribution, dynamic_part
 from lsmdp.report.frames import film_of
 from lsmdp.report.maps import place_in_words, the_map
@@ -31,21 +30,11 @@ from lsmdp.report.pages.words import counted
 from lsmdp.report.pools import pool_parts
 from lsmdp.runs import Folder
 from lsmdp.runs.folder import damaged
-from lsmdp.theory import STATEMENTS, Certificate, Certificates, certify
+from lsmdp.theory import Certificates
 from lsmdp.theory.beyond import sharp_terms
 from lsmdp.theory.regrets import excess_bound, printed_bound
 
 POINTS_OF_A_CURVE = 400  # A curve has about this many points, more than a page has pixels to tell them apart.
-CERTIFY = ("all", "sample", "none")  # The theory is evaluated on all rounds, on a sample of them, or on none.
-# A round of the theory takes some 2.5 microseconds for each state and for everybody who plays: so many operations of
-# about a nanosecond. This and the next two were measured on a museum of 1,486 cells and on a network of 12,990 roads.
-WORK_OF_A_STATE = 2_500.0
-STATES_OF_ONE_ROUND = 250  # It takes as long as this many states besides.
-# It also solves for two leaders from far away, each with some six factors, and a multiply-add takes two nanoseconds.
-FACTORS_OF_ONE_ROUND = 24.0
-# A sample takes this many operations: some three seconds, which the play of a larger game took itself.
-WORK_OF_A_SAMPLE = 3e9
-FEWEST_ROUNDS = 10  # A sample has at least this many rounds, however large the model.
 # A bound is drawn if it is at most this many times the largest regret, and so can be read off beside it.
 READABLE = 1e4
 
@@ -63,7 +52,12 @@ def story(folder: Folder, run: Run, watch: WatchStage, which: str = "sample") ->
     best = words.least(learners)[0]["name"]
     rounds = RoundsByLearner(folder, summary)
     count = looked_at(run, which)
-    found = _certified(run, count, rounds, lambda t: watch("certifying", t, count))
+    found = certified(
+        run,
+        count,
+        {name: columns["loss"] for name, columns in rounds.by_learner.items()},
+        lambda t: watch("certifying", t, count),
+    )
     film = film_of(folder, run, lambda t: watch("drawing the map", t, run.rounds))
     told = attribution(folder, run, which, lambda t: watch("comparing with the plan in hindsight", t, run.rounds))
     return {
@@ -79,7 +73,7 @@ def story(folder: Folder, run: Run, watch: WatchStage, which: str = "sample") ->
         "dynamic": dynamic_part(summary, learners, told, best, _sampled(run.rounds), partial(place_in_words, run.lmdp)),
         "map": the_map(run, film, best, told),
         "effort": _effort(rounds, summary, costs),
-        "certificates": _certificates(found, run),
+        "certificates": certificates_part(found, run),
         "provenance": _provenance(folder),
     }
 
@@ -264,78 +258,6 @@ def _pace(rounds: RoundsByLearner) -> str:
 def _median(values: Floats) -> float | None:
     known = values[np.isfinite(values)]
     return float(np.median(known)) if known.size else None
-
-
-def looked_at(run: Run, which: str) -> int:
-    """On how many rounds, from the first on, the theory is evaluated: of a small game a sample is all of them."""
-    if which == "none" or not is_replayable(run.costs):
-        return 0
-    sample = max(FEWEST_ROUNDS, int(WORK_OF_A_SAMPLE / work_of_a_round(run)))
-    return run.rounds if which == "all" else min(run.rounds, sample)
-
-
-def work_of_a_round(run: Run) -> float:
-    """Operations of about a nanosecond that the theory takes for a round; an expert of a pool is one who plays."""
-    lmdp, players = run.lmdp, [player.learner for player in run.game.players]
-    everyone = 2 + sum(1 + len(learner.experts) for learner in players)  # with the exact leader, and who follows it
-    factor = lmdp.elimination_plan.flops if lmdp.n <= STATES_TO_ORDER else 0.0  # beyond, states alone are too many
-    return everyone * WORK_OF_A_STATE * (lmdp.n + STATES_OF_ONE_ROUND) + FACTORS_OF_ONE_ROUND * factor
-
-
-def _certified(run: Run, count: int, rounds: RoundsByLearner, watch: Callable[[int], None]) -> Certificates | None:
-    if not count:
-        return None
-    if count == run.rounds:
-        return certify(run, search=False, watch=watch)
-    paid = {name: float(columns["loss"][:count].sum()) for name, columns in rounds.by_learner.items()}
-    return certify(run, search=False, watch=watch, rounds=count, recorded=paid)
-
-
-def _certificates(found: Certificates | None, run: Run) -> dict[str, Any]:
-    if found is None:
-        return {
-            "title": "The theory was not evaluated on this run",
-            "finding": "It was not asked for, or the costs of the run cannot be read again.",
-            "note": "`lsmdp certify DIR` evaluates every statement of the paper on a run of any size.",
-            "looked_at": words.rounds_looked_at(0, run.rounds),
-            "certified_rounds": 0,
-            "open": False,
-            "rows": [],
-        }
-    return {
-        "title": words.certificates_title(found),
-        "finding": words.certificates_meaning(found),
-        "note": f"{words.certificates_finding(found)} Statements about learners name them in the second column; the "
-        "others are about follow the leader with exact leaders.",
-        "looked_at": words.rounds_looked_at(found.game.T, run.rounds),
-        "certified_rounds": found.game.T,
-        "open": not found.holds,
-        "rows": [_line(found, one) for one in found.certificates],
-    }
-
-
-def _line(found: Certificates, certificate: Certificate) -> list[Any]:
-    one, sign = certificate.to_dict(), "=" if certificate.kind == "identity" else "≤"
-    said = words.verdict(found, certificate)
-    return [
-        one["label"],
-        one["about"] or one["reading"],
-        one["left"],
-        sign,
-        one["right"],
-        said,
-        words.named(one["where"]),
-        _statement(certificate),
-    ]
-
-
-def _statement(certificate: Certificate) -> str:
-    """What it says, as printed or as it holds; nothing for what is no statement of the theory."""
-    known = STATEMENTS.get(certificate.label)
-    if known is None:
-        return ""
-    as_printed = certificate.reading == "printed" or known.holds == "the same"
-    return known.printed if as_printed else known.holds
 
 
 def _provenance(folder: Folder) -> list[list[str]]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,7 +30,7 @@ from lsmdp.report.pages.words import (
     percent,
     yardsticks,
 )
-from lsmdp.theory import Certificate, Certificates
+from lsmdp.theory import Certificates
 
 # Losses that differ by less than this share of them are equal to ten digits, which is all that is shown.
 SHARE_OF_EQUAL_LOSSES = 1e-10
@@ -278,79 +277,3 @@ def effort_finding(gaps: Mapping[str, Floats], costs: tuple[float, float]) -> st
         f"widest: {'; '.join(said)}. The costs {span}; a round is called certified if its gap is at most "
         f"{figure(SHARE_OF_A_SMALL_GAP * scale_of(costs), 2)}, a hundredth of that."
     )
-
-
-def certificates_title(found: Certificates) -> str:
-    """How many of the rows below hold, as they are shown."""
-    said = [("" if found.holds else "A corrected statement FAILS: ") + found.headline]
-    if unmet := unmet_assumptions(found):
-        said.append(f"{counted(len(unmet), 'assumption is', 'assumptions are')} not met")
-    printed = Counter(verdict(found, one) for one in found.certificates if one.reading == "printed")
-    if set(printed) <= {"left out"}:
-        return "; ".join([*said, "none was looked at as printed"])
-    wrong = printed["fails as printed"]
-    return "; ".join([*said, f"{wrong:,} {'fails' if wrong == 1 else 'fail'} as the paper prints them"])
-
-
-def certificates_meaning(found: Certificates) -> str:
-    """What the statements mean for this run, in a sentence or two."""
-    if not found.holds:
-        labels = listed(dict.fromkeys(one.label for one in found.failures))
-        return (
-            f"For this run that means: something is wrong. {labels} should hold and does not, so this is a bug or a "
-            "discovery; please report it, and do not rely on the bounds below."
-        )
-    own = found.bounds()[0]  # of follow the leader with exact leaders
-    bound, T = own["means"]["bound"], found.game.T
-    said = "For this run that means: nothing that was computed contradicts the theory"
-    if bound is None or not math.isfinite(bound):
-        return f"{said}."
-    tau = found.game.temperature
-    return (
-        f"{said}, and its numbers bound what learning cost: over {counted(T, 'round')} follow the leader with exact "
-        f"leaders pays {figure(own['excess'] * tau)} above T·λ, where at most {figure(bound * tau)} is possible."
-    )
-
-
-def rounds_looked_at(count: int, rounds: int) -> str:
-    """Which rounds the theory was evaluated on."""
-    if not count:
-        return "No round was looked at."
-    if count == rounds:
-        return "Every round was looked at." if rounds > 1 else "The one round was looked at."
-    return (
-        f"A sample was looked at: the first {count:,} of {rounds:,} rounds. They are a game of their own, and each "
-        "statement is about a game of any length; later rounds are not vouched for here. "
-        "`lsmdp report DIR --certify all` looks at every round."
-    )
-
-
-def certificates_finding(found: Certificates) -> str:
-    """What the rows are, and how many of them say nothing."""
-    said = [
-        "Each line is a statement of the paper, or one that it does not have, with both sides as numbers for this run."
-    ]
-    ours = Counter(verdict(found, one) for one in found.certificates if is_ours(one))
-    if ours["says nothing"]:
-        said.append("A statement says nothing here if its right side exceeds what is true anyway.")
-    if absent := ours["left out"]:
-        said.append(f"Of the corrected and new ones, {absent:,} {'was' if absent == 1 else 'were'} left out.")
-    if unmet := unmet_assumptions(found):
-        said.append(f"{counted(len(unmet), 'assumption is', 'assumptions are')} not met: {listed(unmet)}.")
-    return " ".join(said)
-
-
-def is_ours(one: Certificate) -> bool:
-    """Whether a row is a statement that should hold: corrected or new, and no assumption."""
-    return one.reading != "printed" and one.kind != "assumption"
-
-
-def unmet_assumptions(found: Certificates) -> list[str]:
-    """The assumptions that this model does not satisfy."""
-    return [one.label for one in found.certificates if verdict(found, one) == "not met"]
-
-
-def verdict(found: Certificates, one: Certificate) -> str:
-    """In a word or two, as the row shows it: what is printed fails as printed, and an assumption is not met."""
-    word = found.verdict(one)
-    return "fails as printed" if word == "FAILS" and one.reading == "printed" else word

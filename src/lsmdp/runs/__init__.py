@@ -10,6 +10,7 @@
 - :mod:`~lsmdp.runs.turn`: being asked to stop in the midst of a round;
 - :mod:`~lsmdp.runs.folder`: the files of a run, and how they get there;
 - :mod:`~lsmdp.runs.manifest`, :mod:`~lsmdp.runs.records`: what it was made from, and what its JSON files hold;
+- :mod:`~lsmdp.runs.film`: what some rounds looked like, for the map of the page;
 - :mod:`~lsmdp.runs.summary`, :mod:`~lsmdp.runs.dynamic`: what it comes to.
 """
 

@@ -8,9 +8,13 @@ that is, e^{-lambda/T} is the Perron root of diag(e^{-c/T}) P and z = e^{-v/T} i
 works with v, never with z alone, so that no span of v underflows; divides by the temperature T first; and ends by
 evaluating the certificate of problem.py on the very v that it returns.
 
-One file per method, all behind the protocol of problem.py: power.py, factored.py (inverse iteration and Newton's method
-with elimination or LAPACK), krylov.py, and auto.py, which chooses. ``warm/`` solves again after the cost has changed a
-little: warm/plan.py says how.
+- :mod:`~lsmdp.solvers.certified`: ``solve``, which asks a method and judges what it returns;
+- :mod:`~lsmdp.solvers.problem`: what a method is given and what it gives back; one file per method:
+- :mod:`~lsmdp.solvers.auto`: the default, which measures and chooses;
+- :mod:`~lsmdp.solvers.power`, :mod:`~lsmdp.solvers.krylov`: power steps, and Newton's method with GMRES;
+- :mod:`~lsmdp.solvers.factored`: elimination and LAPACK; inverse.py and newton.py have the steps that it takes;
+- :mod:`~lsmdp.solvers.ends`: a goal, a discount, a horizon, a period;
+- :mod:`~lsmdp.solvers.warm`: the same model again, after the cost has changed a little.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``solve``: run a method, then judge what it returns by the certificate alone.
 
 What goes in is a model, a cost, an end, a width for the bounds and, perhaps, a method and a v to start from. What comes
-out is a :class:`~lsmdp.Solution`, or an error where the bounds are too wide and nobody has said that they may be. Other
+out is a :class:`~lsmdp.Solution`. Bounds that are too wide are an error, unless ``throw=False`` allows them. Other
 ends than the long-run average are passed on to ``ends/``.
 """
 

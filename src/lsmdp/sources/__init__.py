@@ -6,6 +6,16 @@ A spec is a name of ``names.py`` or the path of a file. Files hold raw weights; 
 them, with the same options as on the command line. Where the weights of a state do not sum to 1, ``normalise=True`` is
 the user's word that they are proportions. Graphs, maps, road networks and counts (edge lists whose weights are whole
 numbers) need no such word.
+
+- :mod:`~lsmdp.sources.names`: models and costs by name; :mod:`~lsmdp.sources.makers` makes the models;
+- :mod:`~lsmdp.sources.files`: which endings are read as models, and by whom; reading.py is what the readers share:
+  edge_lists.py (with roles.py and headers.py: which column is which), graphs.py, networks.py, matrix_market.py;
+- :mod:`~lsmdp.sources.tables`: tables of numbers and names, from text and parquet;
+- :mod:`~lsmdp.sources.costs`, :mod:`~lsmdp.sources.edge_costs`: one cost, and costs of moves;
+- :mod:`~lsmdp.sources.logs`: models from logs of movements;
+- :mod:`~lsmdp.sources.scenarios`: problems on MovingAI maps;
+- :mod:`~lsmdp.sources.checkup`, :mod:`~lsmdp.sources.advice`: which assumptions a model keeps, what follows, and what
+  would repair it.
 """
 
 from __future__ import annotations

@@ -12,8 +12,9 @@ Lambda(Q_c) <= L for **every cost c on the way** from c_bar_t to c_bar_{t+1}, wi
     new:L2/3    Rbar_T <= C^2 L M / 2 (1 + log T),
     new:L2      R' <= (C^2 L^2 M + C^2 L M / 2 + 2 C L) (1 + log T) + 2 C L
 
-(M = L is the older bound, which is better where L < 2). The L of constants.py is such a bound, since it holds for all
-costs of the range; one for the largest span of v that a run has met is not, since costs on the way are not met.
+(with M = L these are the bounds of regrets.py, which are better where L < 2). The L of constants.py is such a bound,
+since it holds for all costs of the range; one for the largest span of v that a run has met is not, since costs on the
+way are not met.
 
 Two versions need no supremum. *Secants*: for any v and w, d = w - v, x = span(d), and mu the law of Q_v,
 

@@ -1,7 +1,7 @@
 """What all pages share: one frame, one look, one script of small tools, and one way to put a page together.
 
 A page is one file that works from disk: style, scripts and data are inside, and its policy lets it ask nothing of any
-network. It draws itself from one JSON object.
+network. It draws itself from one JSON object. words.py says how pages write numbers.
 """
 
 from __future__ import annotations

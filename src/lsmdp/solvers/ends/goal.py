@@ -22,8 +22,8 @@ from above for s >= 1 with sk >= c: a given start is raised to that, since sweep
 
 *Negative costs.* The optimum is finite if and only if never leaving costs more than 0 on average: lambda > 0 for the
 average-cost problem on each class of N, with the moves that leave it struck out (their chance is the price of staying:
-a row that keeps the mass s is divided by s, and -T log s added to its cost). It is decided by the certificate of
-today's solver on these classes, with the rounding of the division included. If the bounds contain 0, the question is
+a row that keeps the mass s is divided by s, and -T log s added to its cost). It is decided by the certificate
+of the average on these classes, with the rounding of the division included. If the bounds contain 0, the question is
 undecided within rounding, and that is said. The start is then one sweep from v = inf, from which sweeps only come down.
 """
 

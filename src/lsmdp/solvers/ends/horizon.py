@@ -1,8 +1,8 @@
 """A horizon: one pass from the last round to the first, which leaves rounding as the only error.
 
 Values are kept at the end of every block of about sqrt(rounds) rounds. So a plan of H rounds takes the memory of
-2 sqrt(H) vectors, and a policy in the middle of a block costs one pass over that block (values.py). The costs are read
-block by block, the last one first.
+2 sqrt(H) vectors, and a policy in the middle of a block costs one pass over that block (values/schedule.py). The costs
+are read block by block, the last one first.
 """
 
 from __future__ import annotations

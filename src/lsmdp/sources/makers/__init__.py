@@ -4,6 +4,8 @@ families   rings, random graphs, clusters and two-state chains with known behavi
 grids      walks on floor plans with walls, MovingAI maps
 edges      from edge lists, networkx graphs and counts
 toytext    from Gymnasium's tables of transitions
+positions  where the nodes of a graph are, from their attributes
+shared     what several of these need
 """
 
 from lsmdp.sources.makers.edges import (
