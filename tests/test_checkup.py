@@ -15,6 +15,7 @@ import lsmdp
 from lsmdp import chain
 from lsmdp.model import LMDP
 from lsmdp.sources import checkup
+from lsmdp.sources.advice import ways_to_repair
 from lsmdp.sources.checkup import Checkup, examine
 
 KEYS = {
@@ -276,7 +277,7 @@ def test_every_way_that_is_offered_makes_a_usable_kernel(n: int, seed: int) -> N
     """Also of weights with dead ends and rows of any sum, and where there is none, nothing is offered."""
     rng = np.random.default_rng(seed)
     weights = sparse.csr_array(rng.integers(1, 4, (n, n)) * (rng.random((n, n)) < 1.2 / n).astype(float))
-    offered = list(checkup.ways(weights))
+    offered = list(ways_to_repair(weights))
     assert offered or not weights.nnz or n == 1
     for way in offered:
         if weights.nnz or way.get("teleport"):

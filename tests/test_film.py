@@ -14,7 +14,7 @@ from lsmdp import runs
 from lsmdp.errors import SpecError
 from lsmdp.learners import CompleteLearner
 from lsmdp.report import write_page
-from lsmdp.report.frames import film_of, shoot
+from lsmdp.report.frames import film_of, frames_by_replay
 from lsmdp.runs import Folder, Spec, film, session
 from lsmdp.runs.film import Film
 
@@ -40,7 +40,7 @@ def again(path: Path) -> Film:
     """The film of the rounds, played again."""
     run = runs.load(path)
     made = Film(run.lmdp, [player.learner for player in run.game.players], run.rounds)
-    shoot(made, run, nobody)
+    frames_by_replay(made, run, nobody)
     return made
 
 

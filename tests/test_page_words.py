@@ -176,7 +176,7 @@ def test_which_rounds_were_looked_at_is_said() -> None:
 
 
 def test_control_that_is_rounding_is_nothing() -> None:
-    assert (words.spent(9.9e-15, 218.8), words.spent(0.01, 218.8)) == (0.0, 0.01)
+    assert (words.control_cost_or_zero(9.9e-15, 218.8), words.control_cost_or_zero(0.01, 218.8)) == (0.0, 0.01)
 
 
 def test_costs_from_nearly_nothing_on() -> None:

@@ -94,13 +94,13 @@ def _ways(kernel: str, **reading: Any) -> list[dict[str, Any]]:
     """What would make a usable kernel of a file that is none."""
     from lsmdp.arrays import as_weights
     from lsmdp.chain import period, strong_classes
-    from lsmdp.sources.advice import ways
+    from lsmdp.sources.advice import ways_to_repair
     from lsmdp.sources.files import kernel_file
     from lsmdp.sources.reading import ReadingOptions
 
     try:
         found = kernel_file(kernel, ReadingOptions(**reading))
-        offered = list(ways(as_weights(found.weights)))
+        offered = list(ways_to_repair(as_weights(found.weights)))
     except LsmdpError:
         return []  # the trouble is of another kind
     if not reading["undirected"] and Path(kernel).suffix.lower() in ONE_WAY:

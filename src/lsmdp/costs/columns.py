@@ -117,7 +117,8 @@ def is_header(cells: Sequence[str], lmdp: LMDP, low: float, high: float) -> bool
 
     It does if it names all states, or counts 0, 1, 2, ... up to their number; but of two states without numbers for
     labels, the line 1,0 is a cost. It does as well if its cells differ and none of them can be a cost: each is a word,
-    or a whole number such as 773869 that is not between the bounds. :func:`doubt` tells where it could be either.
+    or a whole number such as 773869 that is not between the bounds. Where it could be either,
+    :func:`doubt_about_header` says so.
     """
     if not cells[0] and len(cells) > 1:  # the index of a DataFrame
         return is_header(cells[1:], lmdp, low, high)
@@ -130,7 +131,7 @@ def is_header(cells: Sequence[str], lmdp: LMDP, low: float, high: float) -> bool
     return not lone_number and len(set(cells)) == len(cells) and all(_is_name(cell, low, high) for cell in cells)
 
 
-def doubt(cells: Sequence[str], lmdp: LMDP, low: float, high: float) -> str | None:
+def doubt_about_header(cells: Sequence[str], lmdp: LMDP, low: float, high: float) -> str | None:
     """What to say about a first line that could be a header and could be a round of costs as well."""
     if not all(is_number(cell) and min(low, high) <= float(cell) <= max(low, high) for cell in cells):
         return None

@@ -33,7 +33,7 @@ from lsmdp.costs.columns import (
     by_header,
     by_label,
     by_position,
-    doubt,
+    doubt_about_header,
     is_header,
     names_all,
     state_names,
@@ -193,7 +193,7 @@ def _table_rounds(
     lowered = [cell.lower() for cell in cells]
     if set(LONG_FORM) <= set(lowered):
         return True, lambda lines, start: assembled(_entries(lines, lowered, text), fit.lmdp, start, fit.missing)
-    has_header, said = is_header(cells, *fit[:3]), doubt(cells, *fit[:3])
+    has_header, said = is_header(cells, *fit[:3]), doubt_about_header(cells, *fit[:3])
     if said is not None and aloud is not None:
         warnings.warn(f"{aloud}: {said}", stacklevel=2)
     columns = by_header(cells, fit.lmdp, fit.missing) if has_header else by_position(len(cells), fit.lmdp)

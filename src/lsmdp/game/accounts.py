@@ -34,7 +34,7 @@ from lsmdp.errors import ConvergenceError
 from lsmdp.game.records import LARGEST_FIGURE
 from lsmdp.inputs.forms import Form, require, vector
 from lsmdp.learners import Kernels, Played, pack, unpack
-from lsmdp.learners.protocol import within
+from lsmdp.learners.protocol import arrays_below
 from lsmdp.mixture import Mixture
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
@@ -155,7 +155,7 @@ class Accounts:
         walkers = Form(((count,),), np.int64, 0, n - 1)
         require(arrays, {"law": law, "walkers": walkers, "paid": vector(count, -LARGEST_FIGURE, LARGEST_FIGURE)})
         self.law, self.walkers, self.paid = (np.asarray(arrays[name]) for name in OWN)
-        self.rest = None if alone else unpack(self.rest, within("rest", arrays))
+        self.rest = None if alone else unpack(self.rest, arrays_below("rest", arrays))
 
 
 class _Policies:

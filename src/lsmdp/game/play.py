@@ -46,7 +46,7 @@ from lsmdp.game.records import (
 from lsmdp.given_costs import in_blocks, in_rounds
 from lsmdp.inputs.forms import COUNT, Form, Past, anything, require, vector
 from lsmdp.learners import LearnerLike, VisitingLearner, completed, seeing
-from lsmdp.learners.protocol import within
+from lsmdp.learners.protocol import arrays_below
 from lsmdp.model import LMDP
 from lsmdp.output.notebooks import drawn, run_html
 from lsmdp.output.tables import sums_table
@@ -187,7 +187,7 @@ class Game:
         ]
         for k, player in enumerate(self.players):
             try:
-                player.restore(within(f"player{k}", arrays), past if states else None)
+                player.restore(arrays_below(f"player{k}", arrays), past if states else None)
             except SpecError as wrong:
                 raise SpecError(f"{player.learner.name}: {wrong}") from None
 

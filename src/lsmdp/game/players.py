@@ -18,7 +18,7 @@ from lsmdp.game.accounts import Accounts
 from lsmdp.game.records import Records
 from lsmdp.inputs.forms import Past
 from lsmdp.learners import CompleteLearner, State, unpack
-from lsmdp.learners.protocol import within
+from lsmdp.learners.protocol import arrays_below
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 
@@ -88,4 +88,5 @@ class Player:
         Without a past, only the accounts are restored, and there is no state to play on with.
         """
         self.accounts.restore(arrays, alone=past is None)
-        self.state, self.upcoming = None if past is None else unpack(self.state, within("state", arrays), past), None
+        self.state = None if past is None else unpack(self.state, arrays_below("state", arrays), past)
+        self.upcoming = None

@@ -11,7 +11,7 @@ from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import Form, Past
 from lsmdp.learners.base import LearnerBase
-from lsmdp.learners.played import Kernels, Played, unmoved
+from lsmdp.learners.played import Kernels, Played, same_values
 from lsmdp.mixture import Mixture
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy, Policy
@@ -54,7 +54,7 @@ class Passive(LearnerBase):
 
     def observe_block(self, lmdp: LMDP, state: FixedState, costs: Floats, policy: Policy | None = None) -> Played:
         """The costs are ignored."""
-        return unmoved(np.zeros(lmdp.n), len(costs), FixedState(state.t + len(costs)))
+        return same_values(np.zeros(lmdp.n), len(costs), FixedState(state.t + len(costs)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class Fixed(LearnerBase):
         rounds = len(costs)
         after, nothing = FixedState(state.t + rounds), np.full(rounds, np.nan)
         if isinstance(self.fixed, Policy):
-            return unmoved(self.fixed.v, rounds, after)
+            return same_values(self.fixed.v, rounds, after)
         mine = self.policy(lmdp, state) if policy is None else policy
         weights = np.broadcast_to(mine.matrix().data, (rounds + 1, lmdp.nnz))
         kernels = Kernels(weights, np.broadcast_to(mine.kl(), (rounds + 1, lmdp.n)))

@@ -23,7 +23,7 @@ from lsmdp.inputs.forms import Form, Past
 from lsmdp.learners.leader import (
     CostsToSolve,
     LeaderBase,
-    narrowing,
+    gap_wanted_after,
 )
 from lsmdp.model import LMDP
 from lsmdp.solvers.warm.lead import Lead
@@ -70,7 +70,7 @@ class FollowTheLeader(LeaderBase):
         """Every round, the mean of all costs."""
         after = np.arange(len(costs))
         means = mean_costs(state.c_sum, costs, state.t, self.kappa)
-        gaps = narrowing(self.tolerance, state.t + 1 + after)
+        gaps = gap_wanted_after(self.tolerance, state.t + 1 + after)
         return CostsToSolve(
             after, means, gaps, lambda: {"t": state.t + len(costs), "c_sum": sum_of_costs(state.c_sum, costs)}
         )

@@ -78,6 +78,6 @@ class LeaderBase(LearnerBase):
         return Played(values, lo[:-1], hi[:-1], steps, after, sums)
 
 
-def narrowing(tolerance: float, t: Any) -> Any:
+def gap_wanted_after(tolerance: float, t: Any) -> Any:
     """The gap that a leader found after t rounds must have; it is played in round t + 1 (ftl.py says why)."""
     return np.minimum(tolerance, 0.1 / (t + 1))

@@ -19,7 +19,7 @@ from lsmdp.inputs.forms import BEYOND_COUNTS, Form, Past
 from lsmdp.learners.leader import (
     CostsToSolve,
     LeaderBase,
-    narrowing,
+    gap_wanted_after,
 )
 from lsmdp.model import LMDP
 from lsmdp.solvers.warm.lead import Lead
@@ -74,6 +74,7 @@ class PhasedLeader(LeaderBase):
             phase += 1
             left += self.length(phase)
         after = np.array(ends, dtype=np.int64)
-        means, gaps = mean_costs(state.c_sum, costs, state.t)[after], narrowing(self.tolerance, state.t + 1 + after)
+        means = mean_costs(state.c_sum, costs, state.t)[after]
+        gaps = gap_wanted_after(self.tolerance, state.t + 1 + after)
         known = {"t": state.t + len(costs), "phase": phase, "left": left}
         return CostsToSolve(after, means, gaps, lambda: {**known, "c_sum": sum_of_costs(state.c_sum, costs)})

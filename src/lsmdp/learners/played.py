@@ -53,7 +53,7 @@ class Played(NamedTuple):
     kernels: Kernels | None = None
 
 
-def unmoved(v: Floats, rounds: int, state: State) -> Played:
+def same_values(v: Floats, rounds: int, state: State) -> Played:
     """The same v in all rounds, and nothing claimed of it."""
     nothing = np.full(rounds, np.nan)
     return Played(np.broadcast_to(v, (rounds + 1, v.size)), nothing, nothing, np.zeros(rounds, np.int64), state)

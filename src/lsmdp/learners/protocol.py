@@ -109,7 +109,7 @@ def unpack(like: State, arrays: Mapping[str, Any], past: Past = NOTHING_KNOWN) -
     values = {name: _plain(arrays[name]) for name in plain}
     for name, part in parts.items():
         if name not in values:
-            values[name] = unpack(part, within(name, arrays), past)
+            values[name] = unpack(part, arrays_below(name, arrays), past)
     if "hi" in forms and not values["lo"] <= values["hi"]:
         raise SpecError(f"the bounds are {values['lo']} and {values['hi']}, the wrong way round")
     if isinstance(like, Several):
@@ -123,7 +123,7 @@ def unpack(like: State, arrays: Mapping[str, Any], past: Past = NOTHING_KNOWN) -
     return values.get(WHOLE)
 
 
-def within(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
+def arrays_below(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """The arrays whose names begin with this part and a full stop, without it."""
     prefix = f"{part}."
     return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}

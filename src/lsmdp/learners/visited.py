@@ -35,7 +35,7 @@ import numpy as np
 from lsmdp.arrays import Floats, Ints, read_only
 from lsmdp.errors import CostError, SpecError
 from lsmdp.inputs.forms import Form, Past
-from lsmdp.learners.leader import narrowing
+from lsmdp.learners.leader import gap_wanted_after
 from lsmdp.learners.protocol import Report
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
@@ -92,7 +92,7 @@ class Visited:
         means[here] += max(1.0 / float(visits[here]), self._weight) * (seen - means[here])
         t = state.t + 1
         found = lead(
-            lmdp, self.forecast(visits, means)[np.newaxis], np.array([narrowing(self.tolerance, t)]), state.lead
+            lmdp, self.forecast(visits, means)[np.newaxis], np.array([gap_wanted_after(self.tolerance, t)]), state.lead
         )
         return VisitedState(t, read_only(visits), read_only(means), replace(found.last, steps=int(found.steps[0])))
 

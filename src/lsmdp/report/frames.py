@@ -40,11 +40,11 @@ def film_of(folder: Folder, run: Run, watch: Callable[[int], None]) -> Film | No
     film = Film(run.lmdp, [player.learner for player in run.game.players], run.rounds)
     if not film.read(folder, run.rounds):
         film.frames = []
-        shoot(film, run, watch)
+        frames_by_replay(film, run, watch)
     return film
 
 
-def shoot(film: Film, run: Run, watch: Callable[[int], None]) -> None:
+def frames_by_replay(film: Film, run: Run, watch: Callable[[int], None]) -> None:
     """Play the run again for the frames."""
     lmdp, start = run.lmdp, run.game.start
     learners = [player.learner for player in run.game.players if player.learner.name in film.names]

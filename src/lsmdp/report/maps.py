@@ -45,7 +45,9 @@ def the_map(run: Run, film: Film | None, best: str, told: AttributedRegrets | No
     grid = lmdp.grid_shape is not None
     first = best if best in names else next(iter(names), None)
     frame = [
-        edge for axis in (1, 0) for edge in framed(places[:, axis], all_of_them=grid or lmdp.n <= STATES_IN_THE_FRAME)
+        edge
+        for axis in (1, 0)
+        for edge in frame_along(places[:, axis], all_of_them=grid or lmdp.n <= STATES_IN_THE_FRAME)
     ]
     return {
         "kind": "grid" if grid else "graph",
@@ -67,7 +69,7 @@ def the_map(run: Run, film: Film | None, best: str, told: AttributedRegrets | No
     }
 
 
-def framed(along: Floats, *, all_of_them: bool) -> list[float]:
+def frame_along(along: Floats, *, all_of_them: bool) -> list[float]:
     """Where the frame begins and ends along one axis."""
     low, high = float(along.min()), float(along.max())
     first, last = (float(edge) for edge in np.percentile(along, PERCENTILES_IN_THE_FRAME))

@@ -117,13 +117,13 @@ def _learners(summary: dict[str, Any], floor: float) -> list[dict[str, Any]]:
     T, rows = summary["rounds"], []
     for name, one in summary["learners"].items():
         loss, sees = one["loss"], bool(one.get("clairvoyant"))
-        against = {key: words.settled(value, T, loss) for key, value in one["regret"].items()}
-        idealised = words.settled(one["idealised_regret"], T, loss)
+        against = {key: words.regret_or_zero(value, T, loss) for key, value in one["regret"].items()}
+        idealised = words.regret_or_zero(one["idealised_regret"], T, loss)
         facts = [
             ("state cost", one["state_cost"]),
-            ("control cost", words.spent(one["control_cost"], loss)),
+            ("control cost", words.control_cost_or_zero(one["control_cost"], loss)),
             ("regret against the leader", against["leader"]),
-            ("excess over T·λ, as drawn", words.settled(loss - T * summary["average_cost_of_leader"], T, loss)),
+            ("excess over T·λ, as drawn", words.regret_or_zero(loss - T * summary["average_cost_of_leader"], T, loss)),
             ("idealised regret, over T·λ", idealised),
         ]
         if against.get("dynamic") is not None:
@@ -133,7 +133,7 @@ def _learners(summary: dict[str, Any], floor: float) -> list[dict[str, Any]]:
             facts += [("regret against the best policy, at least", low), ("the same, at most", high)]
         bound = one["regret_at_most_by_mixing_sum"].get("10")
         if bound is not None and words.says_something(bound, loss, T, floor):
-            facts.append(("regret against mixing sum 10, at most", words.settled(bound, T, loss)))
+            facts.append(("regret against mixing sum 10, at most", words.regret_or_zero(bound, T, loss)))
         rows.append(
             {
                 "name": name,
@@ -141,10 +141,10 @@ def _learners(summary: dict[str, Any], floor: float) -> list[dict[str, Any]]:
                 "clairvoyant": sees,
                 "loss": loss,
                 "state_cost": one["state_cost"],
-                "control_cost": words.spent(one["control_cost"], loss),
+                "control_cost": words.control_cost_or_zero(one["control_cost"], loss),
                 "idealised": idealised,
-                "transient": words.settled(one["transient"], T, loss),
-                "comparator": words.settled(one["comparator"], T, loss),
+                "transient": words.regret_or_zero(one["transient"], T, loss),
+                "comparator": words.regret_or_zero(one["comparator"], T, loss),
                 "regret": against["leader"],
                 "dynamic": against.get("dynamic"),
                 "facts": facts,

@@ -53,19 +53,19 @@ def decimals(values: Sequence[float | None]) -> int:
     return int(np.clip(4 - math.floor(math.log10(largest)), 0, 6)) if largest > 0.0 else 2
 
 
-def spent(control: float, loss: float) -> float:
+def control_cost_or_zero(control: float, loss: float) -> float:
     """A control cost, 0 where it is rounding."""
     return 0.0 if abs(control) <= SHARE_OF_EQUAL_LOSSES * abs(loss) else control
 
 
-def nothing(value: float, rounds: int, loss: float) -> bool:
+def is_nothing(value: float, rounds: int, loss: float) -> bool:
     """Whether a regret is none, as far as can be told."""
     return abs(value) <= LEADER_GAP * max(rounds, abs(loss))
 
 
-def settled(value: float | None, rounds: int, loss: float) -> float | None:
+def regret_or_zero(value: float | None, rounds: int, loss: float) -> float | None:
     """A regret, 0 where it is none."""
-    return 0.0 if value is not None and nothing(value, rounds, loss) else value
+    return 0.0 if value is not None and is_nothing(value, rounds, loss) else value
 
 
 def contest(learners: LearnerFacts) -> list[Mapping[str, Any]]:
@@ -118,7 +118,7 @@ def _against_leader(best: Mapping[str, Any], rounds: int) -> str:
     regret, leader = best["regret"], "the one policy that is best for the mean of all costs"
     if regret is None:
         return ""
-    if nothing(regret, rounds, best["loss"]):
+    if is_nothing(regret, rounds, best["loss"]):
         return f"That is what {leader} would have paid in the same rounds; nobody knew it in advance."
     side, each = "more" if regret > 0.0 else "less", figure(abs(regret) / rounds, 2)
     return (
@@ -142,7 +142,7 @@ def _guaranteed(best: Mapping[str, Any], summary: Mapping[str, Any], floor: floa
         )
     m, bound = list(telling.items())[-1]
     some = f"stationary policy that forgets its start in time (mixing sum at most {m}) would have paid"
-    if nothing(bound, rounds, loss):
+    if is_nothing(bound, rounds, loss):
         return f"What is guaranteed: no {some} less."
     if bound < 0.0:
         return f"What is guaranteed: every {some} at least {figure(-bound)} more."
@@ -151,7 +151,7 @@ def _guaranteed(best: Mapping[str, Any], summary: Mapping[str, Any], floor: floa
 
 def says_something(bound: float, loss: float, rounds: int, floor: float) -> bool:
     """Whether a bound on a regret goes beyond what anybody knows: no policy pays less than the floor each round."""
-    return bool(bound < loss - rounds * floor or nothing(bound, rounds, loss))
+    return bool(bound < loss - rounds * floor or is_nothing(bound, rounds, loss))
 
 
 def growth_title(curves: Sequence[Mapping[str, Any]], rounds: int, what: str, over: str, best: str = "") -> str:

@@ -37,7 +37,7 @@ from lsmdp.solvers.problem import (
     Attempt,
     Method,
     Problem,
-    exhausted,
+    limited_by_rounding,
 )
 
 _FIRST_LOOK = 20  # Steps of the first run: the fast modes are gone after about ten, and ten more measure the rest.
@@ -111,7 +111,7 @@ class _PowerByScipy:
         r, lo, hi = problem.residual(v)
         best, steps, rate = Attempt(v, lo, hi, 0), 0, 1.0
         span = float(np.ptp(problem.c))
-        while best.gap > tol and steps < self.max_steps and not exhausted(r, lo, hi, tol):
+        while best.gap > tol and steps < self.max_steps and not limited_by_rounding(r, lo, hi, tol):
             burst = int(min((_SPAN_OF_Z - np.ptp(v)) / max(span, 1.0), _FIRST_LOOK, self.max_steps - steps))
             if burst < 2:
                 burst, v, before = 1, v + r, hi - lo
@@ -168,7 +168,7 @@ class _Trail:
         steps = self.attempt.steps + latest.steps
         work = self.attempt.work + latest.work
         self.attempt = Attempt(better.v, better.lo, better.hi, steps, how=" -> ".join(self.names), work=work)
-        self.done = better.gap <= self.tol or exhausted(*self.problem.residual(better.v), self.tol)
+        self.done = better.gap <= self.tol or limited_by_rounding(*self.problem.residual(better.v), self.tol)
         return latest
 
 

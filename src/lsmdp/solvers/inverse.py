@@ -29,7 +29,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import ConvergenceError
-from lsmdp.solvers.problem import Attempt, Problem, exhausted
+from lsmdp.solvers.problem import Attempt, Problem, limited_by_rounding
 
 _FAR_BETTER = 0.1  # The load at the bottom of v is preferred where its gap is this small a part of the other.
 _FRUITLESS_STEPS = 3  # After this many steps that neither halve the gap nor settle the lower bound, it is given up.
@@ -54,7 +54,7 @@ def inverse_iteration(problem: Problem, v: Floats, tol: float, inverter: Inverte
     """Iterate until gap <= tol, until that is out of sight, or max_steps; the best v on the way."""
     r, lo, hi = problem.residual(v)
     best, step, waited, gain = Attempt(v, lo, hi, 0), 0, 0, inf
-    while step < max_steps and waited < _FRUITLESS_STEPS and best.gap > tol and not exhausted(r, lo, hi, tol):
+    while step < max_steps and waited < _FRUITLESS_STEPS and best.gap > tol and not limited_by_rounding(r, lo, hi, tol):
         found = _step(problem, v, r, lo, inverter)
         if found is None:
             break

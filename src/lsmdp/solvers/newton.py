@@ -27,7 +27,7 @@ import numpy as np
 from lsmdp._core import sparse
 from lsmdp._core.paths import lower_to_paths
 from lsmdp.arrays import EPS, Floats, like
-from lsmdp.solvers.problem import Attempt, Problem, exhausted
+from lsmdp.solvers.problem import Attempt, Problem, limited_by_rounding
 
 LONGEST_STEP_IN_V = 1e6  # A step in v of at most this length keeps ten digits of what is local.
 GAP_OF_PURE_STEPS = 0.1  # Below this gap, pure policy iteration is tried first, since it then converges quadratically.
@@ -78,7 +78,7 @@ def newton(problem: Problem, v: Floats, tol: float, evaluator: Evaluator, max_st
             else 0
         )
         best = Attempt(v, lo, hi, step) if hi - lo < best.gap else Attempt(best.v, best.lo, best.hi, step)
-        if exhausted(r, lo, hi, tol):
+        if limited_by_rounding(r, lo, hi, tol):
             break
     return best
 

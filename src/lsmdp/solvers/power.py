@@ -20,7 +20,7 @@ import numpy as np
 from lsmdp._core import sparse
 from lsmdp._core.power import power_walk
 from lsmdp.arrays import Floats, read_only
-from lsmdp.solvers.problem import Attempt, Problem, exhausted
+from lsmdp.solvers.problem import Attempt, Problem, limited_by_rounding
 
 PLAIN_SPAN = 150.0  # Up to this span of v and of c, z = e^{-v} itself is a safe representation, of 65 decades.
 MOST_BASES = 2000  # A walk that needs more bases than this is going nowhere.
@@ -58,7 +58,7 @@ class Power:
                 best = Attempt(v, lo, hi, steps)
             elif target < tol / 8:
                 break  # the ratios agree, but rounding keeps the certificate wider than tol
-            if exhausted(r, lo, hi, tol):
+            if limited_by_rounding(r, lo, hi, tol):
                 break
             if walk.gap <= target:
                 target /= 2

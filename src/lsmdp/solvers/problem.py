@@ -116,7 +116,7 @@ class Attempt:
         return self.hi - self.lo
 
 
-def exhausted(r: Floats, lo: float, hi: float, tol: float) -> bool:
+def limited_by_rounding(r: Floats, lo: float, hi: float, tol: float) -> bool:
     """Whether rounding alone keeps bounds on r wider than tol, and is most of their width already."""
     spread = float(np.ptp(r))
     rounding = (hi - lo) - spread

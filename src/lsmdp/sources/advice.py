@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lsmdp.sources.checkup import Checkup
 
 
-def ways(weights: CSR) -> Iterator[dict[str, Any]]:
+def ways_to_repair(weights: CSR) -> Iterator[dict[str, Any]]:
     """The options of the command line that make raw weights a usable kernel; what keeps most of them as it is first."""
     sums = row_sums(weights)
     n = sums.size

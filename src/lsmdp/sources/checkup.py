@@ -24,7 +24,7 @@ from lsmdp.arrays import (
 )
 from lsmdp.errors import ConvergenceError
 from lsmdp.model import LMDP
-from lsmdp.sources.advice import notes, way_on, ways
+from lsmdp.sources.advice import notes, way_on, ways_to_repair
 
 T = TypeVar("T", int, float)
 Command = Callable[..., str]
@@ -201,7 +201,11 @@ def examine(lmdp: LMDP, command: Command | None = None) -> Checkup:
     )
     commands: tuple[str, ...] = ()
     if command is not None:
-        commands = (command("solve", cost="hill"),) if checkup.ok else tuple(command("check", **way) for way in ways(P))
+        commands = (
+            (command("solve", cost="hill"),)
+            if checkup.ok
+            else tuple(command("check", **way) for way in ways_to_repair(P))
+        )
     checkup = replace(checkup, commands=commands)
     return replace(checkup, notes=tuple(notes(checkup, lmdp)), way_on=tuple(way_on(checkup, lmdp)))
 

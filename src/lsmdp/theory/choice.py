@@ -40,7 +40,7 @@ from lsmdp.errors import AssumptionError
 from lsmdp.model import LMDP
 from lsmdp.solvers import solve
 from lsmdp.theory.certificate import Certificate, Reading, at_most
-from lsmdp.theory.dense import respond
+from lsmdp.theory.dense import response_of
 from lsmdp.theory.rivals import log_entries
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import GAP_OF_A_TRACED_LEADER
@@ -88,7 +88,7 @@ def choice_of(lmdp: LMDP) -> Choice:
     y1, y2 = (int(y) for y in likeliest[x0, :2])
     g = np.eye(lmdp.n)[y1] - P[:, y1]
     G = float(np.ptp(g))
-    found = respond(lmdp.P, stationary(lmdp.P))
+    found = response_of(lmdp.P, stationary(lmdp.P))
     if found is None:
         raise AssumptionError("the hitting times of P are beyond float64, and the constants with them.")
     L0 = found.sensitivity

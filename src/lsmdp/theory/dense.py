@@ -44,7 +44,7 @@ class Response:
         return float(self.mu @ (self.Q * (f - (self.Q @ f)[:, None]) ** 2).sum(axis=1))
 
 
-def respond(Q: CSR, mu: Floats) -> Response | None:
+def response_of(Q: CSR, mu: Floats) -> Response | None:
     """The response of a policy with the stationary law mu; None where its hitting times are beyond float64."""
     try:
         Z = -hitting_times(Q) * mu

@@ -71,7 +71,7 @@ class Rival(NamedTuple):
     phase_span: float  # max span(c_t - c_bar)
 
 
-def meet(
+def how_rivals_fare(
     lmdp: LMDP, costs: CostsAgain, start: Floats, policies: Mapping[str, Any], v: Floats, c_bar: Floats, search: bool
 ) -> list[Rival]:
     """How each of the policies fares; with ``search`` also the best that a search finds. Empty if costs are gone."""

@@ -56,11 +56,11 @@ from lsmdp.theory.constants import (
     constants_of_run,
     hitting_matrix,
 )
-from lsmdp.theory.dense import Response, respond
+from lsmdp.theory.dense import Response, response_of
 from lsmdp.theory.leaders import Claim, LeaderOfRound, step
 from lsmdp.theory.player import TracedPlayer
 from lsmdp.theory.pools import PoolTrace, TracedPool
-from lsmdp.theory.rivals import CostsAgain, Rival, meet
+from lsmdp.theory.rivals import CostsAgain, Rival, how_rivals_fare
 from lsmdp.theory.rows import (
     LeaderRows,
     PlayerRows,
@@ -256,7 +256,7 @@ class _Writer:
         n = self.unit.n
         wanted = n <= ALL_ROUNDS or (n <= MARKED_ROUNDS and is_mark(self.t + 1))
         wanted = wanted and not np.isnan(self.now.mu[0])
-        return respond(self.now.Q, self.now.mu) if wanted and self.exact else None
+        return response_of(self.now.Q, self.now.mu) if wanted and self.exact else None
 
     def play(self, cost: Floats) -> None:
         """The next round."""
@@ -306,7 +306,7 @@ class _Writer:
             mean_cost=self.now.c,
             constants=ours,
             printed=printed,
-            rivals=meet(self.unit, again, self.start, rivals, self.now.claim.v, self.now.c, search),
+            rivals=how_rivals_fare(self.unit, again, self.start, rivals, self.now.claim.v, self.now.c, search),
             paper_setting=in_paper,
             hull=(self.highest - self.lowest) / temperature,
             pools=[pool.close() for pool in self.pools],
