@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lsmdp.arrays import CSR, Floats
-from lsmdp.certificates import policy_bounds
+from lsmdp.certificates.reversible import policy_bounds
 from lsmdp.model import LMDP
 from lsmdp.output.notebooks import drawn, solution_html
 from lsmdp.output.tables import states_table

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import EPS, Floats
-from lsmdp.certificates import Pair, outward, step_back
+from lsmdp.certificates.backward import step_back
+from lsmdp.certificates.pairs import Pair, outward
 from lsmdp.ends import CostTable, Horizon
 from lsmdp.errors import SpecError
 from lsmdp.model import LMDP

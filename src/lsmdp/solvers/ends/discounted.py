@@ -19,7 +19,7 @@ import numpy as np
 from lsmdp._core import exits, sparse
 from lsmdp._core.factor import Elimination, eliminate
 from lsmdp.arrays import Floats
-from lsmdp.certificates import Discount
+from lsmdp.certificates.pairs import Discount
 from lsmdp.ends import Discounted
 from lsmdp.model import LMDP
 from lsmdp.solution import Solution

@@ -41,8 +41,8 @@ from scipy.sparse import csgraph
 from lsmdp._core import exits, sparse
 from lsmdp._core.factor import Elimination
 from lsmdp.arrays import EPS, Floats, Ints, like, read_only, row_sums
-from lsmdp.certificates import exit_pair
 from lsmdp.certificates.first_exit import FirstExit
+from lsmdp.certificates.pairs import exit_pair
 from lsmdp.ends import Goal
 from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from lsmdp.arrays import read_only
-from lsmdp.certificates import step_back
+from lsmdp.certificates.backward import step_back
 from lsmdp.ends import CostTable, Horizon
 from lsmdp.model import LMDP
 from lsmdp.values import Schedule

@@ -24,7 +24,7 @@ import numpy as np
 from lsmdp._core import sparse
 from lsmdp._core.factor import Elimination, pinned
 from lsmdp.arrays import Floats, like, mean, read_only
-from lsmdp.certificates import DayCertificate, day_back
+from lsmdp.certificates.backward import DayCertificate, day_back
 from lsmdp.chain import period
 from lsmdp.ends import CostTable, Periodic
 from lsmdp.errors import AssumptionError, ConvergenceError

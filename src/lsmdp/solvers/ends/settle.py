@@ -32,8 +32,8 @@ import numpy as np
 
 from lsmdp._core.factor import Plan
 from lsmdp.arrays import Floats
-from lsmdp.certificates import Discount
 from lsmdp.certificates.first_exit import FirstExit, Spread
+from lsmdp.certificates.pairs import Discount
 from lsmdp.errors import ConvergenceError
 
 SWEEPS_OF_A_GROUP = 5  # So many double sweeps are between two looks at the residual, so that looking costs a tenth.
