@@ -5,8 +5,11 @@ from __future__ import annotations
 import gc
 import signal
 from collections.abc import Callable
+from functools import cache
 
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import settings
 from typer.testing import CliRunner, Result
 
@@ -28,6 +31,11 @@ def pytest_collection_finish() -> None:
     """From here on garbage is collected, among what is made from here on."""
     gc.freeze()
     gc.enable()
+
+
+# A command line is put together from the signatures of its functions each time that it is called, which takes longer
+# than most of what is asked of it here: once is enough.
+typer.testing._get_command = cache(typer.main.get_command)
 
 
 @pytest.fixture

@@ -174,8 +174,7 @@ def test_constant_weights_leave_nothing_behind() -> None:
 
 @pytest.mark.parametrize(
     "learner",
-    [
-        Pool(),
+    [  # test_learners.py has the one without options
         Pool(swift=True),
         Pool(clocks=[3]),
         Pool(auto=True),
