@@ -23,11 +23,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from lsmdp.arrays import Floats, Ints
-from lsmdp.costs.sequence import Hash, block_rows
+from lsmdp.costs.sequence import ROUNDS_THAT_SHARE, Hash, block_rows
 from lsmdp.errors import SpecError
 from lsmdp.model import LMDP
 
-BLOCKS_DRAWN = 4  # So many blocks of numbers are drawn at a time, so that a game in compiled loops asks less often.
+# So many blocks of a small model are drawn at a time, so that a game in compiled loops asks less often.
+BLOCKS_DRAWN = 4
 # This number keeps the draws apart from those of a random model with the same seed; any number would do.
 STREAM = 0xC057
 
@@ -130,7 +131,8 @@ class EndlessCosts:
 
     def blocks(self, start: int) -> Iterator[Floats]:
         """Rounds ``start`` and on."""
-        size = BLOCKS_DRAWN * block_rows(self.lmdp.n)
+        size = block_rows(self.lmdp.n)
+        size *= BLOCKS_DRAWN if size > ROUNDS_THAT_SHARE else 1
         while True:
             yield self.rows(np.arange(start, start + size, dtype=np.int64))
             start += size

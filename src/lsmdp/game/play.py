@@ -14,7 +14,7 @@ With ``feedback="visited"`` only c_t(X_t) is revealed, to learners that can do w
 yields one record a round for one learner. Neither keeps the rounds: memory does not grow with T. What a :class:`Game`
 holds is what a checkpoint holds.
 
-Costs are taken in blocks of some ten thousand numbers: many rounds of a small model, one round of a large one. Each
+Costs are taken in blocks of some ten thousand numbers: many rounds of a small model, few of a large one. Each
 player plays a block (players.py), its accounts say what that cost (accounts.py), and records.py says what is written
 down. To the records it does not matter where the costs are cut.
 """
