@@ -42,7 +42,7 @@ from lsmdp.solvers.krylov import product_work
 from lsmdp.solvers.warm import chord
 from lsmdp.solvers.warm.anchor import nothing
 from lsmdp.solvers.warm.lead import Lead, lead
-from lsmdp.solvers.warm.plan import _STEPS_OF_A_CHEAP_ANCHOR, Kept, _solved
+from lsmdp.solvers.warm.plan import _STEPS_OF_A_CHEAP_ANCHOR, LeaderMemory, _solved
 
 
 def one_way_roads(side: int) -> LMDP:
@@ -301,7 +301,7 @@ def test_a_step_beyond_floats_proves_nothing() -> None:
     broken = replace(made, anchor=made.anchor._replace(pivots=np.zeros(100)))
     tol = 0.95 * float(np.ptp(c))  # less than the width at v = 0: a step is tried
     for limit, width in ((0, 1.0), (1, np.inf)):
-        out = chord.Rounds.blank(1, 100)
+        out = chord.SolvedRounds.blank(1, 100)
         task = chord.Task(Problem(lmdp, c), c[np.newaxis], np.array([tol]), np.zeros(100), limit, np.inf)
         done, _, _ = chord.iterate(task, broken, out, None)
         assert done == 0
@@ -433,7 +433,7 @@ def test_a_round_in_a_block_that_its_factor_cannot_do_is_solved_otherwise() -> N
     gaps = np.full(6, 1e-7)
     begin = lead(lmdp, near[np.newaxis], gaps[:1], Lead.passive(lmdp)).last
     begin = replace(begin, anchor=solve(lmdp, near, tol=1e-6).v, age=0, spent=0.0, recent=0.0)
-    found, one = lead(lmdp, costs, gaps, begin), replace(begin, kept=Kept())
+    found, one = lead(lmdp, costs, gaps, begin), replace(begin, kept=LeaderMemory())
     told = " ".join(found.last.story)
     for words in (
         "rounds were solved by steps with the factor",
@@ -472,7 +472,7 @@ def test_a_hard_round_is_for_elimination_only_where_that_is_cheap(cheap: bool, m
     run = Direct.run
     monkeypatch.setattr(Direct, "run", lambda *given: asked.append(given) or run(*given))  # type: ignore[func-returns-value]
     c = np.random.default_rng(0).uniform(0, 1, lmdp.n)
-    (v, lo, hi), _ = _solved(Problem(lmdp, c), c, 1e-6, np.zeros(lmdp.n), 0.9e-6, Kept())
+    (v, lo, hi), _ = _solved(Problem(lmdp, c), c, 1e-6, np.zeros(lmdp.n), 0.9e-6, LeaderMemory())
     assert bool(asked) is cheap
     assert hi - lo <= 1e-6
     assert v.min() == 0.0

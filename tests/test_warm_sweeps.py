@@ -15,7 +15,7 @@ from lsmdp import (
 from lsmdp._core import sparse
 from lsmdp._core import sweeps as core_sweeps
 from lsmdp.solvers.warm import sweeps
-from lsmdp.solvers.warm.chord import Rounds
+from lsmdp.solvers.warm.chord import SolvedRounds
 
 TOL = 1e-6
 
@@ -85,7 +85,7 @@ def test_rounds_at_once_have_the_bits_of_rounds_one_by_one(name: str) -> None:
     costs = np.cumsum(rng.uniform(0, 1, (1010, lmdp.n)), axis=0)[1000:] / np.arange(1001, 1011)[:, None]
     costs[7] = rng.uniform(0, 30, lmdp.n)  # more than sweeps can do
     start = solve(lmdp, costs[0], tol=TOL).v
-    out, v = Rounds.blank(10, lmdp.n), start
+    out, v = SolvedRounds.blank(10, lmdp.n), start
     done, last = sweeps.sweep_block(lmdp, costs, np.full(10, TOL), lmdp.moves.flow(v), 40, out)
     assert done == 7
     for k in range(done):
@@ -96,7 +96,7 @@ def test_rounds_at_once_have_the_bits_of_rounds_one_by_one(name: str) -> None:
     np.testing.assert_array_equal(last.v, v)
     for rounds in (2, 3, 4, 8):
         aims = costs[:rounds], np.full(rounds, TOL)
-        done, last = sweeps.sweep_block(lmdp, *aims, lmdp.moves.flow(start), 40, Rounds.blank(rounds, lmdp.n))
+        done, last = sweeps.sweep_block(lmdp, *aims, lmdp.moves.flow(start), 40, SolvedRounds.blank(rounds, lmdp.n))
         np.testing.assert_array_equal(last.v, out.v[done - 1])
         for kept, computed in zip(last, sparse.flow(lmdp.P, last.v, lmdp.temperature), strict=True):
             np.testing.assert_array_equal(kept, computed)

@@ -30,10 +30,10 @@ def aged(number, spent, recent, taken, price):  # type: ignore[no-untyped-def]
     return chord.aged(number, spent, recent, taken, price)
 
 
-def moves(lmdp: LMDP) -> chord.Moves:
+def moves(lmdp: LMDP) -> chord.OrderedMoves:
     """P with its rows in reverse."""
     back = np.arange(lmdp.n)[::-1]
-    return chord.Moves(*sparse.rows(lmdp.P[back]), frozen(back.astype(np.uint32)))
+    return chord.OrderedMoves(*sparse.rows(lmdp.P[back]), frozen(back.astype(np.uint32)))
 
 
 def certificate(lmdp: LMDP, c: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -53,7 +53,7 @@ def test_a_look_is_the_certificate(name: str, temperature: float, span: float) -
     n = lmdp.n
     c, v = rng.uniform(0, 1, n), rng.uniform(0, span, n)
     exact, r = certificate(lmdp, c, v)
-    logs, units = np.empty(n), chord.Units(temperature, 0.0, 10.0)
+    logs, units = np.empty(n), chord.ChordUnits(temperature, 0.0, 10.0)
     pairs = np.empty((2, chord.PAIRS, n), np.float32)
     work = chord._Work(c, v.copy(), np.empty(n), np.empty(n), pairs[0], pairs[1])
     lo, hi = look(moves(lmdp), units, work, logs)
@@ -68,7 +68,7 @@ def test_a_look_is_the_certificate(name: str, temperature: float, span: float) -
 def test_a_v_that_is_too_steep_proves_nothing() -> None:
     lmdp = grid(3, 3)
     work = chord._Work(np.zeros(9), np.linspace(0, 501, 9), *np.empty((2, 9)), *np.empty((2, chord.PAIRS, 9), "f4"))
-    assert look(moves(lmdp), chord.Units(1.0, 0.0, 5.0), work, np.empty(9)) == (-np.inf, np.inf)
+    assert look(moves(lmdp), chord.ChordUnits(1.0, 0.0, 5.0), work, np.empty(9)) == (-np.inf, np.inf)
 
 
 def test_pairs_are_orthonormal_and_moves_go_with_their_changes() -> None:
@@ -104,7 +104,7 @@ def test_a_step_is_a_solve_for_what_the_pairs_leave(name: str) -> None:
     for k in range(chord.PAIRS):
         r, before = 1e-3 * rng.normal(size=n), work.v.copy()
         work.r[:] = r
-        assert step(made.anchor, chord.Units(T, 0.0, 10.0), work, k)
+        assert step(made.anchor, chord.ChordUnits(T, 0.0, 10.0), work, k)
         shares = pairs[1, :k] @ r  # the changes are orthonormal
         rest = r - shares @ pairs[1, :k]
         solved = inverse @ (rest - law @ rest)
@@ -124,7 +124,7 @@ def test_long_steps_are_shortened_and_steps_beyond_floats_are_not_taken() -> Non
         r, pairs = np.zeros(n), np.zeros((2, chord.PAIRS, n), np.float32)
         r[5] = size
         work = chord._Work(np.zeros(n), np.zeros(n), r, np.empty(n), pairs[0], pairs[1])
-        assert step(made.anchor, chord.Units(1.0, 0.0, 10.0), work, 0) is taken
+        assert step(made.anchor, chord.ChordUnits(1.0, 0.0, 10.0), work, 0) is taken
         np.testing.assert_allclose(np.abs(work.v).max(), longest, rtol=4 * np.finfo(float).eps)
 
 
@@ -151,10 +151,10 @@ def test_rounds_end_where_the_certificate_does() -> None:
     costs, gaps = np.array([c, 1.01 * c, 500 * c]), np.full(3, 1e-6)
     made = factor(Problem(lmdp, c), np.zeros(n))
     assert made is not None
-    found = chord.Found(np.empty((3, n)), np.empty(3), np.empty(3), np.zeros(3, np.int64))
-    units, seen = chord.Units(1.0, 0.0, made.longest), chord.Seen(np.empty(n), False)
-    aims = chord.Aims(frozen(costs), frozen(gaps), frozen(np.zeros(n)))
-    age, limits = chord.Age(0, 0.0, 0.0), chord.Limits(12, 1e9)
+    found = chord.ChordRounds(np.empty((3, n)), np.empty(3), np.empty(3), np.zeros(3, np.int64))
+    units, seen = chord.ChordUnits(1.0, 0.0, made.longest), chord.Seen(np.empty(n), False)
+    aims = chord.ChordTargets(frozen(costs), frozen(gaps), frozen(np.zeros(n)))
+    age, limits = chord.Age(0, 0.0, 0.0), chord.ChordLimits(12, 1e9)
     done, *_ = chord.rounds(made.moves, made.anchor, aims, units, age, limits, seen, found)
     assert done == 2
     for k in range(done):

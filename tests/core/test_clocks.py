@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lsmdp import LMDP, Periodic, solve
-from lsmdp._core.clocks import Day, Kept, Manner, enclosed, keep_plan
+from lsmdp._core.clocks import Day, Manner, PlayedDays, enclosed, keep_plan
 from lsmdp._core.sparse import rows
 
 
@@ -42,16 +42,18 @@ def reference(lmdp: LMDP, manner: Manner, D: int, costs: Any) -> tuple[Any, ...]
     return C, V, low, high, np.array(played), np.array(passes)
 
 
-def kept_by(lmdp: LMDP, manner: Manner, D: int, costs: Any, cuts: tuple[int, ...] = ()) -> tuple[Day, Kept]:
+def kept_by(lmdp: LMDP, manner: Manner, D: int, costs: Any, cuts: tuple[int, ...] = ()) -> tuple[Day, PlayedDays]:
     day = Day(np.zeros((D, lmdp.n)), np.zeros((D, lmdp.n)), np.zeros(D), np.zeros(D))
     parts, t = [], 0
     for block in np.split(costs, cuts):
         rounds = len(block)
-        kept = Kept(np.empty((rounds + 1, lmdp.n)), np.empty(rounds), np.empty(rounds), np.empty(rounds, np.int64))
+        kept = PlayedDays(
+            np.empty((rounds + 1, lmdp.n)), np.empty(rounds), np.empty(rounds), np.empty(rounds, np.int64)
+        )
         keep_plan(rows(lmdp.P), manner, t, block, day, kept)
         parts.append(kept._replace(values=kept.values[:-1]))
         t += rounds
-    return day, Kept(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return day, PlayedDays(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 @pytest.mark.parametrize("T", [1.0, 0.1])

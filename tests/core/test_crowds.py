@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lsmdp import LMDP
-from lsmdp._core.crowds import Matrix, Means, Others, Room, Rounds, Span, Standing, Weighing, play
+from lsmdp._core.crowds import ExpertArrays, Matrix, Means, MixtureRounds, Others, Room, Span, Weighing, play
 from lsmdp._core.mixtures import hedge
 from lsmdp._core.sparse import rows
 
@@ -29,16 +29,16 @@ def kl(Q: np.ndarray, P: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(some, Q * np.log(np.where(some, Q, 1.0) / np.where(some, P, 1.0)), 0.0).sum(axis=1))
 
 
-def begin(lmdp: LMDP, rounds: int) -> tuple[Standing, Others, Weighing, Rounds, np.ndarray]:
+def begin(lmdp: LMDP, rounds: int) -> tuple[ExpertArrays, Others, Weighing, MixtureRounds, np.ndarray]:
     """The experts at the start of so many rounds, the costs of these, and room for what comes of them."""
     n, rng = lmdp.n, np.random.default_rng(lmdp.n)
-    stand = Standing(*np.zeros((6, E, n)))
+    stand = ExpertArrays(*np.zeros((6, E, n)))
     stand.laws[:] = rng.dirichlet(np.ones(n), E)
     values = rng.uniform(0.0, 2.0, (1, rounds + 1, n))
     values -= values.min(axis=2, keepdims=True)
     stand.values[E - 1] = values[0, 0]
     odds = Weighing(np.full(E, 1 / E), np.zeros(E), np.zeros(2), -1.0, 0)
-    out = Rounds(np.empty((rounds + 1, lmdp.nnz)), *np.empty((2, rounds + 1, n)), np.empty(rounds))
+    out = MixtureRounds(np.empty((rounds + 1, lmdp.nnz)), *np.empty((2, rounds + 1, n)), np.empty(rounds))
     return stand, Others(np.array([E - 1]), values), odds, out, rng.uniform(0.0, 1.0, (rounds, n))
 
 
@@ -47,7 +47,7 @@ def matrix(lmdp: LMDP, full: bool) -> Matrix:
     return Matrix(rows(lmdp.P), rows(back), back.toarray() if full else np.empty((0, 0)))
 
 
-def played(lmdp: LMDP, full: bool, rounds: int) -> tuple[Standing, Weighing, Rounds]:
+def played(lmdp: LMDP, full: bool, rounds: int) -> tuple[ExpertArrays, Weighing, MixtureRounds]:
     (stand, others, odds, out, costs), P = begin(lmdp, rounds), matrix(lmdp, full)
     span = Span(costs, 0, False, lmdp.temperature)
     assert play(P, span, MEANS, others, odds, stand, Room.of(E, P), out) == (rounds + 1, True)

@@ -8,7 +8,7 @@ from numba import njit
 
 from lsmdp import LMDP, clusters, random_graph
 from lsmdp._core import sparse, sweeps
-from lsmdp._core.sweeps import Known, Single, Work
+from lsmdp._core.sweeps import Single, SweepFlow, Work
 from lsmdp.arrays import frozen
 from lsmdp.solvers.warm.sweeps import _in_single
 
@@ -50,7 +50,7 @@ def added(x, w, temperature, u):  # type: ignore[no-untyped-def]
     sweeps._added(x, w, temperature, u)
 
 
-def given(lmdp: LMDP, seed: int) -> tuple[Single, Known, np.ndarray, np.ndarray]:
+def given(lmdp: LMDP, seed: int) -> tuple[Single, SweepFlow, np.ndarray, np.ndarray]:
     """P in single precision, what is known of some v, a cost that is nearly that of v, and Q - I for this v."""
     rng, T = np.random.default_rng(seed), lmdp.temperature
     v = rng.uniform(0, 3 * T, lmdp.n)
@@ -59,7 +59,7 @@ def given(lmdp: LMDP, seed: int) -> tuple[Single, Known, np.ndarray, np.ndarray]
     s = lmdp.P @ w
     c = v + T * np.log(s) + 0.01 * rng.normal(size=lmdp.n)
     Q = lmdp.P.toarray() * w / s[:, None]
-    return _in_single(lmdp), Known(frozen(v), 0.0, w, s, np.log(s)), frozen(c), Q - np.eye(lmdp.n)
+    return _in_single(lmdp), SweepFlow(frozen(v), 0.0, w, s, np.log(s)), frozen(c), Q - np.eye(lmdp.n)
 
 
 def swept(Q_I: np.ndarray, r: np.ndarray, d: np.ndarray, shift: float, chunk: int) -> tuple[np.ndarray, np.ndarray]:
@@ -129,7 +129,7 @@ def test_an_attempt_ends_where_its_sweeps_say(lmdp: LMDP, goal: float, limit: in
     d, wide, steps, rate = attempted(
         Q_I, r, goal, limit, min(sweeps.STATES_OF_A_CHUNK, lmdp.n // sweeps._FEWEST_CHUNKS + 1)
     )
-    found = attempt(single, c, goal, limit, sweeps.Units(T, 0.0), known, u)
+    found = attempt(single, c, goal, limit, sweeps.SweepUnits(T, 0.0), known, u)
     off = 64 * (steps + 1) * UNIT * np.abs(d).max()
     assert found[1] == steps
     assert abs(found[0] - wide) <= off
@@ -138,14 +138,14 @@ def test_an_attempt_ends_where_its_sweeps_say(lmdp: LMDP, goal: float, limit: in
     np.testing.assert_allclose(u, expected - expected.min(), rtol=0, atol=T * off)
 
 
-def played(lmdp: LMDP, costs: np.ndarray, gaps: np.ndarray, v: np.ndarray, limits: sweeps.Limits) -> list[tuple]:
+def played(lmdp: LMDP, costs: np.ndarray, gaps: np.ndarray, v: np.ndarray, limits: sweeps.SweepLimits) -> list[tuple]:
     """One attempt after another for each cost, each from the last and judged by its certificate, until one fails."""
-    single, units, found = _in_single(lmdp), sweeps.Units(lmdp.temperature, lmdp.rounding), []
+    single, units, found = _in_single(lmdp), sweeps.SweepUnits(lmdp.temperature, lmdp.rounding), []
     for c, gap in zip(costs, gaps, strict=True):
         goal, width, taken, lo, hi = sweeps._SHARE_OF_THE_TOLERANCE * gap / lmdp.temperature, np.inf, 0, -np.inf, np.inf
         for _ in range(limits.attempts):
             flow, u = lmdp.moves.flow(v), np.empty(lmdp.n)
-            known = Known(frozen(v), flow.low, flow.w, flow.s, flow.logs)
+            known = SweepFlow(frozen(v), flow.low, flow.w, flow.s, flow.logs)
             _, more, _ = attempt(single, c, goal, limits.sweeps - taken, units, known, u)
             v, taken = u, taken + more
             _, lo, hi = lmdp.moves.residual(c, v)
@@ -164,19 +164,19 @@ def test_rounds_are_attempts_with_certificates() -> None:
     costs, gaps = np.cumsum(0.01 * rng.uniform(size=(6, lmdp.n)), axis=0), np.full(6, 1e-6)
     costs[2:] += rng.uniform(0, 2, lmdp.n)
     costs[4:] += rng.uniform(0, 30, lmdp.n)
-    limits, v = sweeps.Limits(60, 5), np.zeros(lmdp.n)
+    limits, v = sweeps.SweepLimits(60, 5), np.zeros(lmdp.n)
     expected, flow = played(lmdp, costs, gaps, v, limits), lmdp.moves.flow(v)
     out = np.empty((6, lmdp.n)), np.empty(6), np.empty(6), np.zeros(6, np.int64)
-    known = Known(flow.v, flow.low, flow.w.copy(), flow.s.copy(), flow.logs.copy())
+    known = SweepFlow(flow.v, flow.low, flow.w.copy(), flow.s.copy(), flow.logs.copy())
     done, *_ = sweeps.rounds(
         sparse.rows(lmdp.P),
         _in_single(lmdp),
-        sweeps.Aims(frozen(costs), frozen(gaps)),
-        sweeps.Units(lmdp.temperature, lmdp.rounding),
+        sweeps.SweepTargets(frozen(costs), frozen(gaps)),
+        sweeps.SweepUnits(lmdp.temperature, lmdp.rounding),
         limits,
         known,
         tuple(np.empty((3, lmdp.n))),
-        sweeps.Found(out[0], frozen(out[0]), *out[1:]),
+        sweeps.SweptRounds(out[0], frozen(out[0]), *out[1:]),
     )
     assert done == len(expected) - 1 == 4
     for k, (v, lo, hi, steps) in enumerate(expected[:done]):
@@ -251,7 +251,7 @@ def test_it_does_not_matter_whether_the_new_v_takes_the_place_of_the_old() -> No
             old = v.copy()
             u, old = (old if in_place else np.empty(n)), frozen(old)
             work = Work(*np.zeros((5, n), np.float32))
-            assert prepare(*read, 0.7, Known(old, 0.0, np.exp(-v), np.exp(logs), logs), u, work)
+            assert prepare(*read, 0.7, SweepFlow(old, 0.0, np.exp(-v), np.exp(logs), logs), u, work)
             found.append((u, *work))
         for one, other in zip(*found, strict=True):
             np.testing.assert_array_equal(one, other)

@@ -30,7 +30,7 @@ _LONGEST_STEP = 2.0  # Longer steps in v / T are shortened to this: beyond, the 
 _GROWTH_WHEN_LOST = 300.0  # A residual this many times the best one will not come back.
 
 
-class Moves(NamedTuple):
+class OrderedMoves(NamedTuple):
     """P by rows, which are read in an order of their own: that of the state x is row[x]."""
 
     indptr: Any
@@ -39,7 +39,7 @@ class Moves(NamedTuple):
     row: Any
 
 
-class Anchor(NamedTuple):
+class AnchorFactor(NamedTuple):
     """A factor, with the law of its chain and what its rows were multiplied by (empty: nothing)."""
 
     order: Any
@@ -51,7 +51,7 @@ class Anchor(NamedTuple):
     pivots: Any
 
 
-class Aims(NamedTuple):
+class ChordTargets(NamedTuple):
     """One cost and one gap for each round, and the v to begin with."""
 
     costs: Any
@@ -59,7 +59,7 @@ class Aims(NamedTuple):
     v: Any
 
 
-class Units(NamedTuple):
+class ChordUnits(NamedTuple):
     """The temperature, what all bounds are wider by, and the entries of the longest row of P."""
 
     temperature: float
@@ -75,7 +75,7 @@ class Age(NamedTuple):
     recent: float
 
 
-class Limits(NamedTuple):
+class ChordLimits(NamedTuple):
     """The steps of one round, and the price of a factor in steps."""
 
     steps: int
@@ -89,7 +89,7 @@ class Seen(NamedTuple):
     known: bool
 
 
-class Found(NamedTuple):
+class ChordRounds(NamedTuple):
     """The v that each round led to, its bounds, proven and infinite if nothing is, and its steps."""
 
     v: Any

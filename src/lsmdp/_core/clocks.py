@@ -47,7 +47,7 @@ class Manner(NamedTuple):
     slack: float
 
 
-class Kept(NamedTuple):
+class PlayedDays(NamedTuple):
     """What was played: the v of each round and of the round after, bounds before each round, and passes after it."""
 
     values: Any

@@ -14,21 +14,21 @@ from typing import Any, TypeVar
 from numba import njit
 from numba.core import config, event
 
-Loop = TypeVar("Loop", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def entry(*, allocates: bool = False, **options: Any) -> Callable[[Loop], Loop]:
+def entry(*, allocates: bool = False, **options: Any) -> Callable[[Function], Function]:
     """How a loop is compiled that Python calls. None is ever handed to C: the way in from there is left out.
 
     A loop that makes no arrays of its own does not count references to those that it is given, either: Python holds
     them meanwhile. To count one takes some seven nanoseconds, and a tenth of a round on 50 states was spent with it.
     """
     given = {"cache": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": allocates, **options}
-    made: Callable[[Loop], Loop] = njit(**given)
+    made: Callable[[Function], Function] = njit(**given)
     return made
 
 
-def inner(*, allocates: bool = False, **options: Any) -> Callable[[Loop], Loop]:
+def inner(*, allocates: bool = False, **options: Any) -> Callable[[Function], Function]:
     """How a loop is compiled that only compiled loops call: a call from Python would crash.
 
     The way in would be compiled with it, and optimised again with everything that calls it.

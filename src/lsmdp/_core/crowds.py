@@ -10,9 +10,10 @@ experts. With d = v/T from min v = 0 on, u = e^{-d}, s = P u, and laws p, a roun
     the trackers      v <- (B v + B B v)/2, B v = c_i - T log s_i, for the mean c_i that each of them tracks;
     the next sums     s = P u for the new values.
 
-**What goes in and comes out.** A :class:`Standing` before the first round becomes the one after the last, in place; the
-mixture of each row, and of the row after. Experts that are no trackers come with their values. It ends early where the
-values of an expert span too much for one scale (sparse.py); that round is then for others, and the loop can go on.
+**What goes in and comes out.** An :class:`ExpertArrays` before the first round becomes the one after the last, in
+place; the mixture of each row, and of the row after. Experts that are no trackers come with their values. It ends early
+where the values of an expert span too much for one scale (sparse.py); that round is then for others, and the loop can
+go on.
 
 **Fours.** A processor takes four numbers at a time. What is known of an expert lies in a row of its own, so that a loop
 over states takes four of them. A pass over the entries of P jumps from state to state, and takes four experts instead:
@@ -37,7 +38,7 @@ from lsmdp._core.sparse import SPAN_OF_ONE_SCALE
 from lsmdp.arrays import Floats, Ints
 
 
-class Standing(NamedTuple):
+class ExpertArrays(NamedTuple):
     """What is known of the experts before a round, each experts x states.
 
     Values from 0 on, the sums or means of costs that trackers keep, laws p, u, p/s, and log s.
@@ -51,7 +52,7 @@ class Standing(NamedTuple):
     logs: Floats
 
     @classmethod
-    def blank(cls, experts: int, n: int) -> Standing:
+    def blank(cls, experts: int, n: int) -> ExpertArrays:
         """Room for so many experts and states."""
         return cls(*(np.empty((experts, n)) for _ in cls._fields))
 
@@ -89,7 +90,7 @@ class Weighing(NamedTuple):
     t: int
 
 
-class Rounds(NamedTuple):
+class MixtureRounds(NamedTuple):
     """A row for each round and one for the round after: kernels, their KL(Q || P), and m; w.l of each round."""
 
     weights: Floats

@@ -127,14 +127,14 @@ class Newton(NamedTuple):
     step: Floats
 
 
-class Aims(NamedTuple):
+class Targets(NamedTuple):
     """The costs to solve for, one after the other, and the gap that each may have."""
 
     costs: Floats
     tols: Floats
 
 
-class Played(NamedTuple):
+class PlayedRows(NamedTuple):
     """A row of values more than there are rounds, and the bounds and steps of each round; ``sums`` are the s."""
 
     values: Floats
@@ -144,7 +144,7 @@ class Played(NamedTuple):
     sums: Floats
 
 
-class Progress(NamedTuple):
+class LeadProgress(NamedTuple):
     """How far the leaders have come: the round, its steps and gap so far, and extra steps with the present inverse."""
 
     round: int
@@ -153,7 +153,7 @@ class Progress(NamedTuple):
     debt: int
 
 
-class Leads(NamedTuple):
+class FullLeads(NamedTuple):
     """The leaders of consecutive costs: values, bounds and steps for the first ``done``, and what is kept.
 
     Row 0 of ``v`` is where they began, so that the leader of row k of the costs is in row k + 1. Each row of ``sums``
@@ -209,7 +209,7 @@ def lead_block(
     inverse: Floats,
     debt: int,
     slack: float = 0.0,
-) -> Leads:
+) -> FullLeads:
     """The optimum for each row of costs, certified within its tolerance, each from the last; v is where to begin.
 
     ``inverse`` is the transposed A^{-1} from earlier (n x padded n), ``debt`` the extra steps taken with it, ``slack``
@@ -217,8 +217,8 @@ def lead_block(
     that is for the general solver.
     """
     (rounds, n), padded = costs.shape, square.columns.shape[1]
-    aims, setting = Aims(given(costs), given(tols)), Setting(temperature, square.entries.max(), slack)
-    out = Played(
+    aims, setting = Targets(given(costs), given(tols)), Setting(temperature, square.entries.max(), slack)
+    out = PlayedRows(
         np.empty((rounds + 1, n)),
         np.empty(rounds),
         np.empty(rounds),
@@ -227,7 +227,7 @@ def lead_block(
     )
     out.values[0] = v
     seen, work = Weights.blank(1, padded), np.zeros((5, padded))
-    at, inversions = Progress(0, 0, 0.0, debt), 0
+    at, inversions = LeadProgress(0, 0, 0.0, debt), 0
     flat = weigh_block(square, temperature, v[np.newaxis], UNKNOWN, seen) > 0
     if flat:
         work[0, :n], out.sums[0] = v - v.min(), seen.s[0]
@@ -243,7 +243,7 @@ def lead_block(
         if at.taken > 0 or at.debt >= EXTRA_STEPS_OF_AN_INVERSE:
             inverse, at = inverse_at(square, temperature, work[0, :n]), at._replace(debt=0)
             steps = _newton(inverse)
-    return Leads(at.round, out.values, out.lo, out.hi, out.steps, inverse, at.debt, out.sums)
+    return FullLeads(at.round, out.values, out.lo, out.hi, out.steps, inverse, at.debt, out.sums)
 
 
 def track_block(
@@ -263,7 +263,7 @@ def track_block(
     and bounds the optimum for means[k] by values[k]. Ends before a round whose values span too much for one scale.
     """
     padded, setting = square.columns.shape[1], Setting(temperature, square.entries.max(), slack)
-    out = Played(values, lo, hi, np.empty(0, np.int64), UNKNOWN)
+    out = PlayedRows(values, lo, hi, np.empty(0, np.int64), UNKNOWN)
     work, seen = np.zeros((4, padded)), Weights(*np.empty((4, padded)))
     passes = steps * (2 if averaged else 1)
     return int(_track(square.columns, setting, given(means), passes, averaged, work, seen, out))
@@ -452,7 +452,7 @@ def _lead(columns: Any, newton: Any, setting: Any, aims: Any, at: Any, work: Any
             if found <= tols[t]:
                 break
             if not found < before / 2:
-                return Progress(t, taken, gap, debt)
+                return LeadProgress(t, taken, gap, debt)
         debt += taken - 1
         for x in range(n):
             values[t + 1, x] = v[x]
@@ -460,8 +460,8 @@ def _lead(columns: Any, newton: Any, setting: Any, aims: Any, at: Any, work: Any
             sums[t + 1, x] = s[x]
         los[t], his[t], steps[t], taken = lo, hi, taken, 0
         if debt >= EXTRA_STEPS_OF_AN_INVERSE:
-            return Progress(t + 1, taken, gap, debt)
-    return Progress(rounds, taken, gap, debt)
+            return LeadProgress(t + 1, taken, gap, debt)
+    return LeadProgress(rounds, taken, gap, debt)
 
 
 @entry()

@@ -63,7 +63,7 @@ SHARE_LEFT = 1 / 64
 NUMBERS_OF_A_BLOCK = 2**15
 
 
-class Accounts(NamedTuple):
+class BlockFigures(NamedTuple):
     """Of the first ``done`` rounds: state cost, control cost, ideal loss, policy change and ideal step, a row each.
 
     ``law`` is that of the state after them, ``rest`` the stationary law and ``kl`` KL(Q || P) of the last of them.
@@ -85,7 +85,7 @@ def account(
     law: Floats,
     rest: Equilibrium,
     sums: Floats = UNKNOWN,
-) -> Accounts:
+) -> BlockFigures:
     """What the rounds t, t + 1, ... with these costs come to.
 
     Row k of ``values`` is what is played in round t + k; the last row is for the round after. ``law`` is that of the
@@ -111,7 +111,7 @@ def account(
             kl = _control(square, seen, found - 1)
         if done < last:
             break
-    return Accounts(done, columns, law, rest, kl)
+    return BlockFigures(done, columns, law, rest, kl)
 
 
 def _control(square: Square, seen: Weights, k: int) -> Floats:

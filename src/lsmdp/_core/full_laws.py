@@ -122,7 +122,7 @@ class Equilibrium(NamedTuple):
         return cls(np.full(n, 1.0 / n), *blank, np.inf, PRODUCTS_OF_AN_ANCHOR)
 
 
-class Anchor(NamedTuple):
+class LawAnchor(NamedTuple):
     """The policy that laws are found from: s, w/s and the law of it, padded, the inverse Z and its K."""
 
     s: Floats
@@ -182,13 +182,13 @@ def _from_anchors(
     return k, laws, Equilibrium(mu, anchor, held.law[:n].copy(), held.inverse, held.K, debt)
 
 
-def _anchor(seen: Weights, k: int, law: Floats, inverse: Floats, K: float) -> Anchor:
+def _anchor(seen: Weights, k: int, law: Floats, inverse: Floats, K: float) -> LawAnchor:
     padded = np.zeros(seen.s.shape[1])
     padded[: law.size] = law
-    return Anchor(seen.s[k].copy(), seen.w[k] / seen.s[k], padded, inverse, float(K))
+    return LawAnchor(seen.s[k].copy(), seen.w[k] / seen.s[k], padded, inverse, float(K))
 
 
-def _anchor_at(square: Square, seen: Weights, k: int, laws: Floats) -> Anchor:
+def _anchor_at(square: Square, seen: Weights, k: int, laws: Floats) -> LawAnchor:
     """Row k as the anchor; its K is infinite where floats do not give an inverse and a law that are accurate."""
     n, K = len(square.rows), np.inf
     Q = square.rows[:, :n] * (seen.w[k, :n] / seen.s[k, :n, np.newaxis])

@@ -43,28 +43,28 @@ class Single(NamedTuple):
     diagonal: Any
 
 
-class Aims(NamedTuple):
+class SweepTargets(NamedTuple):
     """One cost and one gap for each round."""
 
     costs: Any
     gaps: Any
 
 
-class Units(NamedTuple):
+class SweepUnits(NamedTuple):
     """The temperature, and what all bounds are wider by."""
 
     temperature: float
     slack: float
 
 
-class Limits(NamedTuple):
+class SweepLimits(NamedTuple):
     """Sweeps of one round, and attempts, each of which ends with a certificate."""
 
     sweeps: int
     attempts: int
 
 
-class Known(NamedTuple):
+class SweepFlow(NamedTuple):
     """v, its least value, and w = e^{(min v - v)/T}, s = P w and log s."""
 
     v: Any
@@ -74,7 +74,7 @@ class Known(NamedTuple):
     logs: Any
 
 
-class Found(NamedTuple):
+class SweptRounds(NamedTuple):
     """The v of each round, the same array for reading only, its bounds, and its sweeps."""
 
     v: Any
@@ -113,7 +113,7 @@ def rounds(
         )
         lo, hi = -np.inf, np.inf
         while left > 0 and taken < limits.sweeps:
-            before = Known(v, low, w, s, logs)
+            before = SweepFlow(v, low, w, s, logs)
             wide, more, rate = _attempt(single, aims.costs[k], goal, limits.sweeps - taken, units, before, found.v[k])
             lo, hi, u = -np.inf, np.inf, found.read[k]
             if wide < np.inf and next_w.size > 0:

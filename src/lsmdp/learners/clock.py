@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp._core.clocks import Day, Kept, Manner, enclosed, keep_plan
+from lsmdp._core.clocks import Day, Manner, PlayedDays, enclosed, keep_plan
 from lsmdp._core.sparse import rows
 from lsmdp.arrays import Floats, read_only
 from lsmdp.errors import SpecError
@@ -122,7 +122,9 @@ class Clock(LearnerBase):
         rounds, day = len(costs), state.day
         slack = lmdp.moves.rounding
         manner = Manner(lmdp.temperature, self.eta / (1.0 + self.eta), self.tolerance, slack)
-        kept = Kept(np.empty((rounds + 1, lmdp.n)), np.empty(rounds), np.empty(rounds), np.empty(rounds, np.int64))
+        kept = PlayedDays(
+            np.empty((rounds + 1, lmdp.n)), np.empty(rounds), np.empty(rounds), np.empty(rounds, np.int64)
+        )
         keep_plan(rows(lmdp.P), manner, state.t, np.ascontiguousarray(costs, np.float64), day, kept)
         lo, hi = enclosed(day, slack)
         forecasts, values, low, high = (read_only(part) for part in day)

@@ -1,6 +1,6 @@
 """The experts of a pool in some rounds: what they play, where that leads them, what it costs, and their mixture.
 
-A :class:`Crowd` is the experts of a pool on a model. Before a round, what is known of all of them is a ``Standing``
+A :class:`Crowd` is the experts of a pool on a model. Before a round, what is known of all of them is an ``ExpertArrays``
 (_core/crowds.py): values, laws, and what their policies are made of. ``Crowd.play`` goes on from there, through some
 rounds: from the laws and the values to the losses, from these to the weights, and from all of them to the flow mixture
 (mixtures.py has the formulas). Trackers learn on the way. Everybody else plays these rounds as in a game of its own,
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lsmdp._core.crowds import Matrix, Means, Others, Room, Rounds, Span, Standing, Weighing, play
+from lsmdp._core.crowds import ExpertArrays, Matrix, Means, MixtureRounds, Others, Room, Span, Weighing, play
 from lsmdp._core.mixtures import Odds, completed_rows, hedge
 from lsmdp._core.sparse import rows
 from lsmdp.arrays import CSR, Floats, Ints, mean
@@ -41,28 +41,28 @@ MULTIPLICATIONS_OF_ONE_THREAD = 2**18
 LARGEST_SHARE_OF_ZEROS = 4
 
 
-class Known(NamedTuple):
+class CrowdMemory(NamedTuple):
     """What a mixture remembers of the crowd that plays it: its standing, m, and the policies of all but trackers.
 
     ``room`` is what the next rounds can be worked out in. Whoever takes all this may write over it, but for the values,
     stores and laws, which the states of the experts share.
     """
 
-    standing: Standing
+    standing: ExpertArrays
     mass: Floats
     policies: dict[int, Policy]
     room: Room
 
     @classmethod
-    def taken(cls, policy: Any, laws: Floats) -> Known | None:
+    def taken(cls, policy: Any, laws: Floats) -> CrowdMemory | None:
         """What a mixture remembers, if that is the crowd with these laws: equal mixtures may come of other crowds."""
-        known: Known | None = None if policy is None else policy.__dict__.pop("crowd", None)
+        known: CrowdMemory | None = None if policy is None else policy.__dict__.pop("crowd", None)
         return known if known is not None and known.standing.laws is laws else None
 
-    def copied(self) -> Standing:
+    def copied(self) -> ExpertArrays:
         """Its standing, to be written over."""
         values, stores, laws, *rest = self.standing
-        return Standing(values.copy(), stores.copy(), laws.copy(), *rest)
+        return ExpertArrays(values.copy(), stores.copy(), laws.copy(), *rest)
 
 
 class Mixed(NamedTuple):
@@ -71,11 +71,11 @@ class Mixed(NamedTuple):
     ``policies`` are those of the round after, of all experts but trackers; it is ``flat`` where one scale serves it.
     """
 
-    rounds: Rounds
+    rounds: MixtureRounds
     states: Several
     steps: Ints
     odds: Odds
-    standing: Standing
+    standing: ExpertArrays
     policies: dict[int, Policy]
     room: Room
     flat: bool
@@ -85,12 +85,12 @@ class Mixed(NamedTuple):
         weights, kl, mass, _ = self.rounds
         made = Mixture.known(lmdp, weights[-1].copy(), kl[-1].copy())
         if self.flat:
-            made.__dict__["crowd"] = Known(self.standing, mass[-1].copy(), self.policies, self.room)
+            made.__dict__["crowd"] = CrowdMemory(self.standing, mass[-1].copy(), self.policies, self.room)
         return made
 
 
 @dataclass(frozen=True, eq=False)
-class Experts:
+class ExpertTable:
     """The learners of a pool: what each of them makes of a cost, and which of them are no trackers."""
 
     learners: Sequence[CompleteLearner]
@@ -98,7 +98,7 @@ class Experts:
     others: Ints
 
     @classmethod
-    def of(cls, learners: Sequence[CompleteLearner]) -> Experts:
+    def of(cls, learners: Sequence[CompleteLearner]) -> ExpertTable:
         """Trackers are those that take one averaged Bellman update a round, and nothing else."""
         manners = [_manner(expert) for expert in learners]
         others = [i for i, manner in enumerate(manners) if manner is None]
@@ -118,7 +118,9 @@ def _manner(expert: CompleteLearner) -> tuple[float, float, float] | None:
 class Crowd:
     """The experts on a model, from a state of theirs on; ``known`` is what a mixture remembers of them there."""
 
-    def __init__(self, lmdp: LMDP, experts: Experts, states: Several, laws: Floats, known: Known | None = None) -> None:
+    def __init__(
+        self, lmdp: LMDP, experts: ExpertTable, states: Several, laws: Floats, known: CrowdMemory | None = None
+    ) -> None:
         self.lmdp, self.experts, self.states, self.known = lmdp, experts, states, known
         fits = lmdp.n**2 <= min(LARGEST_SHARE_OF_ZEROS * lmdp.nnz, MULTIPLICATIONS_OF_ONE_THREAD // len(states))
         self.P = lmdp.cache.get(f"moves of a pool{' written out' * fits}", lambda: _matrix(lmdp, fits))
@@ -133,7 +135,7 @@ class Crowd:
         lmdp, (count, n), standing = self.lmdp, costs.shape, self.standing
         others, states, steps, policies = self._others(costs)
         size = count + 1
-        out = Rounds(np.empty((size, lmdp.nnz)), np.empty((size, n)), np.empty((size, n)), np.empty(count))
+        out = MixtureRounds(np.empty((size, lmdp.nnz)), np.empty((size, n)), np.empty((size, n)), np.empty(count))
         if policy is not None and self.known is not None:
             out.weights[0], out.kl[0], out.mass[0] = policy.weights, policy.kl(), self.known.mass
         now = Weighing(odds.weights.copy(), odds.losses.copy(), np.array([odds.gap, odds.range]), share, odds.t)
@@ -157,9 +159,9 @@ class Crowd:
         policy: Policy = with_values(expert, expert.policy(self.lmdp, self.states[i]))
         return policy
 
-    def _standing(self, laws: Floats) -> Standing:
+    def _standing(self, laws: Floats) -> ExpertArrays:
         """What is known of the experts from their states."""
-        found = Standing.blank(len(self.states), self.lmdp.n)
+        found = ExpertArrays.blank(len(self.states), self.lmdp.n)
         found.laws[:], found.stores[:] = laws, 0.0
         for i, state in enumerate(self.states):
             if i in self.policies:
@@ -201,7 +203,7 @@ class Crowd:
                 made.append(state._replace(**number, **{_store(state): stores[i]}, v=values[i], lo=lo, hi=hi))
         return Several(made)
 
-    def _alone(self, k: int, costs: Floats, now: Weighing, out: Rounds) -> None:
+    def _alone(self, k: int, costs: Floats, now: Weighing, out: MixtureRounds) -> None:
         """One row, and its round if there is a cost: each expert by itself, whatever its v is."""
         lmdp, moves, flows, paid = self.lmdp, self.lmdp.moves, np.zeros(self.lmdp.nnz), np.empty(len(self.states))
         for i, (law, v) in enumerate(zip(self.standing.laws, self.standing.values, strict=True)):

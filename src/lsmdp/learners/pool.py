@@ -51,7 +51,7 @@ from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import Form, Past
 from lsmdp.learners.base import LearnerBase
 from lsmdp.learners.complete import CompleteLearner
-from lsmdp.learners.crowd import Crowd, Experts, Known
+from lsmdp.learners.crowd import Crowd, CrowdMemory, ExpertTable
 from lsmdp.learners.fixed import Passive
 from lsmdp.learners.played import Kernels, Played
 from lsmdp.learners.protocol import LearnerLike, Several
@@ -167,7 +167,7 @@ class Pool(LearnerBase):
 
     def observe_block(self, lmdp: LMDP, state: PoolState, costs: Floats, policy: AnyPolicy | None = None) -> Played:
         """Every expert plays and learns, is charged for it, and has its weight."""
-        known = Known.taken(policy, state.laws)
+        known = CrowdMemory.taken(policy, state.laws)
         first = policy if isinstance(policy, Mixture) and known is not None else None
         found = Crowd(lmdp, self._experts, state.experts, state.laws, known).play(
             costs, self._share, _odds(state), first
@@ -189,8 +189,8 @@ class Pool(LearnerBase):
         return Played((), nothing, nothing, found.steps, after, policies=coming, kernels=Kernels(weights, kl))
 
     @cached_property
-    def _experts(self) -> Experts:
-        return Experts.of(self.experts)
+    def _experts(self) -> ExpertTable:
+        return ExpertTable.of(self.experts)
 
     @property
     def plays_mixtures(self) -> bool:

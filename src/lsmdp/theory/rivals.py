@@ -82,7 +82,7 @@ def how_rivals_fare(
         found = bracket(lmdp, costs, start, known, work=SEARCH_WORK)
         known["best found"] = found.best_policy
     log_star = log_entries(lmdp.P, v)
-    walks = [_Walk(name, lmdp, Q, start, log_star) for name, Q in known.items()]
+    walks = [_RivalWalk(name, lmdp, Q, start, log_star) for name, Q in known.items()]
     phase_span = 0.0
     for c_t in costs:
         c = as_cost(c_t, lmdp.n)
@@ -92,7 +92,7 @@ def how_rivals_fare(
     return [walk.end(start, v, phase_span) for walk in walks]
 
 
-class _Walk:
+class _RivalWalk:
     """One policy on its way through the costs."""
 
     def __init__(self, name: str, lmdp: LMDP, Q: Any, start: Floats, log_star: Floats) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lsmdp._core import sparse
-from lsmdp._core.chord import Anchor, Moves
+from lsmdp._core.chord import AnchorFactor, OrderedMoves
 from lsmdp._core.factor import Elimination, eliminate, pinned
 from lsmdp._core.ordering import Blocks, inverse_of
 from lsmdp.arrays import CSR, Floats, read_only
@@ -27,9 +27,9 @@ _WORK_OF_A_FACTOR = 1.4  # A factor in panels without symmetry costs this much o
 class Factor:
     """I - Q at an anchor, as rounds read it: P and the factor, all arrays in the order of elimination."""
 
-    moves: Moves
+    moves: OrderedMoves
     longest: float  # entries of the longest row of P
-    anchor: Anchor
+    anchor: AnchorFactor
     work: float  # what it costs to make, relative to an elimination without symmetry and without panels
 
     @property
@@ -50,7 +50,7 @@ def factor(problem: Problem, v: Floats) -> Factor | None:
     return Factor(_permuted(problem), _longest(problem.P), anchor, work)
 
 
-def _balanced(problem: Problem, v: Floats) -> Anchor | None:
+def _balanced(problem: Problem, v: Floats) -> AnchorFactor | None:
     """Half a factor, of the rows of I - Q times the law of Q; None where P is not reversible or v is too steep."""
     both = problem.balanced(v)
     if both is None:
@@ -63,7 +63,7 @@ def _balanced(problem: Problem, v: Floats) -> Anchor | None:
     return _anchor(made, law, law)
 
 
-def _pinned(problem: Problem, v: Floats) -> Anchor:
+def _pinned(problem: Problem, v: Floats) -> AnchorFactor:
     """Both halves, of the chain that ends in a common state."""
     weights = sparse.policy_weights(problem.P, v)
     state = int(v.argmin())
@@ -80,15 +80,15 @@ def nothing(problem: Problem) -> Factor:
     start, rows = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint32)
     blocks = Blocks(np.zeros(1, dtype=np.int32), start, rows, start, np.zeros(0, dtype=np.int32), 0)
     made = Elimination(np.arange(n, dtype=np.int32), blocks, empty, empty, np.ones(n), killed=True)
-    moves = Moves(*sparse.rows(problem.P), read_only(np.arange(n, dtype=np.uint32)))
+    moves = OrderedMoves(*sparse.rows(problem.P), read_only(np.arange(n, dtype=np.uint32)))
     return Factor(moves, _longest(problem.P), _anchor(made, np.full(n, 1.0 / n), np.empty(0)), 0.0)
 
 
-def _anchor(made: Elimination, law: Floats, scale: Floats) -> Anchor:
-    return Anchor(made.order, law, scale, made.blocks, made.lower, made.upper, made.pivots)
+def _anchor(made: Elimination, law: Floats, scale: Floats) -> AnchorFactor:
+    return AnchorFactor(made.order, law, scale, made.blocks, made.lower, made.upper, made.pivots)
 
 
-def _permuted(problem: Problem) -> Moves:
+def _permuted(problem: Problem) -> OrderedMoves:
     """P in the order of elimination, made with each factor and let go with it.
 
     That takes a few hundredths of the time of the factor, and the room is needed while the next one is made.
@@ -99,7 +99,7 @@ def _permuted(problem: Problem) -> Moves:
     at = np.repeat(P.indptr[states] - ends[:-1], lengths[states])
     at += np.arange(P.data.size)
     indptr, indices = ends.astype(np.uint32), plan.inverse[P.indices[at]].view(np.uint32)
-    moves = Moves(indptr, indices, P.data[at], inverse_of(plan.reading).view(np.uint32))
+    moves = OrderedMoves(indptr, indices, P.data[at], inverse_of(plan.reading).view(np.uint32))
     for array in moves:
         read_only(array)
     return moves

@@ -31,7 +31,7 @@ from lsmdp.solvers.warm.anchor import Factor
 NEW = Age(0, 0.0, 0.0)  # This is the age of a factor that was just made: no rounds, no steps.
 
 
-class Rounds(NamedTuple):
+class SolvedRounds(NamedTuple):
     """Consecutive rounds: the v that each led to, its bounds, proven and infinite if nothing is, and its steps."""
 
     v: Floats
@@ -40,13 +40,13 @@ class Rounds(NamedTuple):
     steps: Ints
 
     @classmethod
-    def blank(cls, rounds: int, n: int) -> Rounds:
+    def blank(cls, rounds: int, n: int) -> SolvedRounds:
         """Room for so many."""
         return cls(np.empty((rounds, n)), np.empty(rounds), np.empty(rounds), np.zeros(rounds, dtype=np.int64))
 
-    def after(self, done: int) -> Rounds:
+    def after(self, done: int) -> SolvedRounds:
         """The same without the first ones."""
-        return Rounds(self.v[done:], self.lo[done:], self.hi[done:], self.steps[done:]) if done else self
+        return SolvedRounds(self.v[done:], self.lo[done:], self.hi[done:], self.steps[done:]) if done else self
 
 
 class Task(NamedTuple):
@@ -60,7 +60,7 @@ class Task(NamedTuple):
     price: float
 
 
-def iterate(task: Task, made: Factor, out: Rounds, seen: Seen | None, age: Age = NEW) -> tuple[int, Age, Seen]:
+def iterate(task: Task, made: Factor, out: SolvedRounds, seen: Seen | None, age: Age = NEW) -> tuple[int, Age, Seen]:
     """Steps from v until its bounds for the first of the costs are as narrow as the first gap, and so on, into ``out``.
 
     Ends after a round when the factor is worn (its age is then that of a new one), and with one whose bounds do not get
@@ -70,8 +70,8 @@ def iterate(task: Task, made: Factor, out: Rounds, seen: Seen | None, age: Age =
     """
     lmdp, n = task.problem.lmdp, task.v.size
     known = seen or Seen(np.empty(n), False)
-    units = chord.Units(lmdp.temperature, lmdp.rounding, made.longest)
-    aims = chord.Aims(frozen(task.costs), frozen(task.gaps), frozen(task.v))
-    limits = chord.Limits(task.limit, task.price)
-    told = chord.rounds(made.moves, made.anchor, aims, units, age, limits, known, chord.Found(*out))
+    units = chord.ChordUnits(lmdp.temperature, lmdp.rounding, made.longest)
+    aims = chord.ChordTargets(frozen(task.costs), frozen(task.gaps), frozen(task.v))
+    limits = chord.ChordLimits(task.limit, task.price)
+    told = chord.rounds(made.moves, made.anchor, aims, units, age, limits, known, chord.ChordRounds(*out))
     return told[0], Age(*told[1:]), Seen(known.logs, True)

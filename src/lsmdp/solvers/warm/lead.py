@@ -22,7 +22,7 @@ from lsmdp.inputs.forms import COUNT, Form, Past, anything, vector
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 from lsmdp.solvers.certified import solve
-from lsmdp.solvers.warm.plan import NO_ANCHOR, Followed, Kept, follow
+from lsmdp.solvers.warm.plan import NO_ANCHOR, Followed, LeaderMemory, follow
 
 # A policy on this many states is evaluated in about the time that a call from Python takes, some 30 microseconds.
 STATES_OF_ONE_CALL = 4_000
@@ -47,7 +47,7 @@ class Lead:
     recent: float = field(repr=False)
     inverse: Floats = field(repr=False)
     debt: int = field(repr=False)
-    kept: Kept = field(default_factory=Kept, repr=False)
+    kept: LeaderMemory = field(default_factory=LeaderMemory, repr=False)
 
     @property
     def story(self) -> tuple[str, ...]:

@@ -26,11 +26,10 @@ steps beyond the first of each round is left out of the sum.
 
 *Failing.* Steps with a factor fail where another well of v becomes the deepest, and v moves far.
 
-All of it is a function of the arguments. What is :class:`Kept` for the next cost, the factor at the anchor and what the
-last certificate computed of its v, can be made again from the anchor and from v, bit for bit. So a game that goes on
-from a checkpoint goes on exactly as it would have, and it does not matter how the costs are cut into blocks. What is
-left behind is let go at once: a leader holds one factor, and what one certificate has computed.
-"""
+All of it is a function of the arguments. What is kept for the next cost (:class:`LeaderMemory`), the factor at the
+anchor and what the last certificate computed of its v, can be made again from the anchor and from v, bit for bit. So a
+game that goes on from a checkpoint goes on exactly as it would have, and it does not matter how the costs are cut into
+blocks. What is left behind is let go at once: a leader holds one factor, and what one certificate has computed."""
 
 from __future__ import annotations
 
@@ -68,7 +67,7 @@ _Certified = tuple[Floats, float, float]  # v and its bounds
 
 
 @dataclass(eq=False)
-class Kept:
+class LeaderMemory:
     """What a leader keeps for its next cost, and how the last ones were solved. It is never saved.
 
     The factor says at which anchor it was made and what was seen says of which v, so that neither is ever mistaken for
@@ -128,9 +127,11 @@ class Followed(NamedTuple):
     recent: float
 
 
-def follow(lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, kept: Kept) -> tuple[chord.Rounds, Followed]:
+def follow(
+    lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, kept: LeaderMemory
+) -> tuple[chord.SolvedRounds, Followed]:
     """The optimum for each row of costs, certified within its gap, each from the last; and what the last one is."""
-    out, done = chord.Rounds.blank(*costs.shape), 0
+    out, done = chord.SolvedRounds.blank(*costs.shape), 0
     kept.story.clear()
     while done < len(costs):
         more, last = _next(lmdp, costs[done:], gaps[done:], last, kept, out.after(done))
@@ -140,7 +141,7 @@ def follow(lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, kept: Kept) 
 
 
 def _next(
-    lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, kept: Kept, out: chord.Rounds
+    lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, kept: LeaderMemory, out: chord.SolvedRounds
 ) -> tuple[int, Followed]:
     """The next round, or more of them if they are alike: how many, and the last of them."""
     c, tol, v, anchor, age = costs[0], float(gaps[0]), last.v, last.anchor, Age(*last[-3:])
@@ -200,14 +201,14 @@ def _next(
     return _one(out, Followed(*found, steps + more, anchor, *age))
 
 
-def _one(out: chord.Rounds, found: Followed) -> tuple[int, Followed]:
+def _one(out: chord.SolvedRounds, found: Followed) -> tuple[int, Followed]:
     """A round that was solved by itself."""
     out.v[0], out.lo[0], out.hi[0], out.steps[0] = found[:4]
     return 1, found
 
 
 def _without_factor(
-    problem: Problem, c: Floats, tol: float, v: Floats, goal: float, kept: Kept, *, unaided: bool
+    problem: Problem, c: Floats, tol: float, v: Floats, goal: float, kept: LeaderMemory, *, unaided: bool
 ) -> tuple[_Certified | None, int, float]:
     """(what was found, the steps taken, the power steps that it would have taken, 0 if few)."""
     steps, left = 0, 0.0
@@ -226,7 +227,7 @@ def _without_factor(
             kept.story.append(f"{steps} power steps were enough.")
             return found, steps, 0.0
         left = min(log(look.gap / goal) / -log(look.rate), _NEVER) if look.gap > goal and look.rate < 1.0 else _NEVER
-    out = chord.Rounds.blank(1, v.size)
+    out = chord.SolvedRounds.blank(1, v.size)
     task = chord.Task(problem, c[np.newaxis], np.array([tol]), v, _UNAIDED, inf)
     _, found, _ = _iterated(task, nothing(problem), out, kept, chord.NEW)
     taken = int(out.steps[0])
@@ -239,7 +240,7 @@ def _enough(found: _Certified | None) -> str:
 
 
 def _iterated(
-    task: chord.Task, made: Factor, out: chord.Rounds, kept: Kept, age: Age
+    task: chord.Task, made: Factor, out: chord.SolvedRounds, kept: LeaderMemory, age: Age
 ) -> tuple[int, _Certified | None, Age]:
     """So many rounds with a factor, or until it is too old: how many, the last of them, and the age."""
     plain = made.anchor.lower.size == 0
@@ -252,7 +253,9 @@ def _iterated(
     return done, (v, float(out.lo[done - 1]), float(out.hi[done - 1])), age
 
 
-def _solved(problem: Problem, c: Floats, tol: float, v: Floats, goal: float, kept: Kept) -> tuple[_Certified, int]:
+def _solved(
+    problem: Problem, c: Floats, tol: float, v: Floats, goal: float, kept: LeaderMemory
+) -> tuple[_Certified, int]:
     """By elimination where a factor is worth it (there is a goal) and cheap, by whatever suits otherwise."""
     lmdp, steps = problem.lmdp, 0
     if goal > 0.0 and problem.plan.step <= _CHEAP_FACTOR * problem.P.nnz:
@@ -272,7 +275,7 @@ def _gap(lmdp: LMDP, c: Floats, v: Floats) -> float:
     return hi - lo
 
 
-def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats, kept: Kept) -> _Certified | None:
+def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats, kept: LeaderMemory) -> _Certified | None:
     """v from 0 with the bounds that it proves, if they are narrow enough; its flow is then kept."""
     v = read_only(v - v.min())
     flow, lo, hi = sparse.evaluate(lmdp.P, c, v, lmdp.temperature, lmdp.rounding)

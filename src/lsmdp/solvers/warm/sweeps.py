@@ -37,7 +37,7 @@ from lsmdp._core import sweeps as core
 from lsmdp._core.threads import LARGE
 from lsmdp.arrays import Floats, frozen, read_only
 from lsmdp.model import LMDP
-from lsmdp.solvers.warm.chord import Rounds
+from lsmdp.solvers.warm.chord import SolvedRounds
 
 _ATTEMPTS = 5  # At most so many times sweeps start again from the last certificate.
 _NEVER = 1e9  # A number of sweeps that nobody waits for.
@@ -65,7 +65,7 @@ class Swept(NamedTuple):
 
 def sweep(lmdp: LMDP, c: Floats, tol: float, flow: sparse.Flow, limit: int) -> Swept:
     """From the v of this flow until the bounds for the cost c are at most tol apart, or ``limit`` sweeps."""
-    out, gaps, sweeps, left, width = Rounds.blank(1, lmdp.n), np.array([tol]), 0, _NEVER, np.inf
+    out, gaps, sweeps, left, width = SolvedRounds.blank(1, lmdp.n), np.array([tol]), 0, _NEVER, np.inf
     start = flow
     for _ in range(_ATTEMPTS):
         if not flow.flat or sweeps >= limit:
@@ -87,7 +87,7 @@ def sweep(lmdp: LMDP, c: Floats, tol: float, flow: sparse.Flow, limit: int) -> S
 
 
 def sweep_block(
-    lmdp: LMDP, costs: Floats, gaps: Floats, flow: sparse.Flow, limit: int, out: Rounds
+    lmdp: LMDP, costs: Floats, gaps: Floats, flow: sparse.Flow, limit: int, out: SolvedRounds
 ) -> tuple[int, sparse.Flow]:
     """The same for one cost after another, as long as that suffices: how many, and the flow of the last v."""
     if not flow.flat or _threaded(lmdp):
@@ -101,7 +101,7 @@ def sweep_block(
 
 
 def _run(
-    lmdp: LMDP, costs: Floats, gaps: Floats, flow: sparse.Flow, limit: int, attempts: int, out: Rounds
+    lmdp: LMDP, costs: Floats, gaps: Floats, flow: sparse.Flow, limit: int, attempts: int, out: SolvedRounds
 ) -> tuple[int, sparse.Flow, float, float]:
     """The rounds done; the last v, with the flow of the last attempt; and the gap expected of that, its contraction.
 
@@ -111,9 +111,9 @@ def _run(
     single = lmdp.cache.get("P in single precision", lambda: _in_single(lmdp))
     n = 0 if _threaded(lmdp) else lmdp.n
     room, mine = (np.empty(n), np.empty(n), np.empty(n)), (flow.w, flow.s, flow.logs)
-    aims, units = core.Aims(frozen(costs), frozen(gaps)), core.Units(flow.temperature, lmdp.rounding)
-    known, limits = core.Known(flow.v, flow.low, *mine), core.Limits(limit, attempts)
-    found = core.Found(out.v, frozen(out.v), out.lo, out.hi, out.steps)
+    aims, units = core.SweepTargets(frozen(costs), frozen(gaps)), core.SweepUnits(flow.temperature, lmdp.rounding)
+    known, limits = core.SweepFlow(flow.v, flow.low, *mine), core.SweepLimits(limit, attempts)
+    found = core.SweptRounds(out.v, frozen(out.v), out.lo, out.hi, out.steps)
     done, swaps, wide, rate = core.rounds(sparse.rows(lmdp.P), single, aims, units, limits, known, room, found)
     v = read_only(out.v[max(done - 1, 0)].copy())
     return done, sparse.Flow(v, flow.temperature, 0.0, *(room if swaps % 2 or not n else mine)), wide, rate
