@@ -20,16 +20,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from lsmdp.cli import app
+from lsmdp.report import certificates
 
 ROOT = Path(__file__).parent.parent
-story = import_module("lsmdp.report.story")  # the module: the package has a function of that name
 DOCS = ROOT / "docs"
 PAGES = sorted(path.name for path in DOCS.glob("*.md"))  # docs/cases is written by scripts, which have their own tests
 RUN = ("python", "sh")
@@ -150,7 +149,7 @@ def test_code_is_fenced() -> None:
 def test_the_code_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports look at a tenth of the rounds that they would look at: no page says how many."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(story, "WORK_OF_A_SAMPLE", story.WORK_OF_A_SAMPLE / 10)
+    monkeypatch.setattr(certificates, "WORK_OF_A_SAMPLE", certificates.WORK_OF_A_SAMPLE / 10)
     reader, printed = Reader(page, tmp_path), None
     for block in blocks(page):
         where = f"{page}, line {block.line}"

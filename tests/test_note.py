@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pytest
 
 import lsmdp
-from lsmdp.theory.rivals import Again, meet
+from lsmdp.theory.rivals import CostsAgain, how_rivals_fare
 
 HERE = Path(__file__).parent.parent / "docs" / "note"
 SOURCE = (HERE / "note.typ").read_text(encoding="utf-8")
@@ -95,8 +95,8 @@ def test_the_swap_game_in_the_library() -> None:
     lmdp, mean, found = lsmdp.LMDP(leaving(0.7, 0.7)), costs.mean(axis=0), kept()
     ftl = lsmdp.play(lmdp, lsmdp.FollowTheLeader(tolerance=1e-12), costs, start=0).learners["ftl"].loss
     assert found["ftl"] == pytest.approx(ftl, abs=CLOSE)
-    again = Again(costs, len(costs), 1.0)
-    met = meet(lmdp, again, np.array([1.0, 0.0]), rivals, lsmdp.solve(lmdp, mean).v, mean, search=False)
+    again = CostsAgain(costs, len(costs), 1.0)
+    met = how_rivals_fare(lmdp, again, np.array([1.0, 0.0]), rivals, lsmdp.solve(lmdp, mean).v, mean, search=False)
     assert [rival.name for rival in met] == list(lazy)
     for rival in met:
         expected = (rival.loss, ftl - rival.loss, rival.mixing)

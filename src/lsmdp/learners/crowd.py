@@ -1,10 +1,10 @@
 """The experts of a pool in some rounds: what they play, where that leads them, what it costs, and their mixture.
 
-A :class:`Crowd` is the experts of a pool on a model. Before a round, what is known of all of them is an ``ExpertArrays``
-(_core/crowds.py): values, laws, and what their policies are made of. ``Crowd.play`` goes on from there, through some
-rounds: from the laws and the values to the losses, from these to the weights, and from all of them to the flow mixture
-(mixtures.py has the formulas). Trackers learn on the way. Everybody else plays these rounds as in a game of its own,
-beforehand.
+A :class:`Crowd` is the experts of a pool on a model. Before a round, what is known of all of them is an
+``ExpertArrays`` (_core/crowds.py): values, laws, and what their policies are made of. ``Crowd.play`` goes on from
+there, through some rounds: from the laws and the values to the losses, from these to the weights, and from all of them
+to the flow mixture (mixtures.py has the formulas). Trackers learn on the way. Everybody else plays these rounds as in a
+game of its own, beforehand.
 
 Rounds in which one scale serves all experts are one compiled call; any other is taken by itself, expert by expert.
 Which of the two depends on the values of that round alone, so that it does not matter how rounds are cut into blocks.
