@@ -29,15 +29,14 @@ def running_sums(c_sum: Floats, costs: Floats) -> Floats:
     return sums
 
 
-def mean_costs(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> tuple[Floats, Floats]:
-    """The mean of all costs after each round, and their sum after the last; c_sum is the sum of the t rounds before.
+def mean_costs(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> Floats:
+    """The mean of all costs after each round; c_sum is the sum of the t rounds before.
 
     ``kappa`` rounds of zero cost count in the mean.
     """
     means = running_sums(c_sum, costs)
-    total = means[-1].copy() if len(means) else c_sum
     means /= (t + 1 + np.arange(len(costs)) + kappa)[:, np.newaxis]
-    return means, total
+    return means
 
 
 def sum_of_costs(c_sum: Floats, costs: Floats) -> Floats:

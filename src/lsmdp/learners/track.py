@@ -82,7 +82,7 @@ class TrackTheLeader(LearnerBase):
 
     def means(self, state: TrackState, costs: Floats) -> Floats:
         """What it tracks: the mean of all costs, before the first of these rounds and after each."""
-        return np.vstack([state.c_sum / max(state.t, 1), mean_costs(state.c_sum, costs, state.t)[0]])
+        return np.vstack([state.c_sum / max(state.t, 1), mean_costs(state.c_sum, costs, state.t)])
 
     def after(self, state: TrackState, costs: Floats, means: Floats, v: Floats, bounds: Bounds) -> TrackState:
         """The state after these rounds, with the v and the bounds that came of them."""
