@@ -28,7 +28,7 @@ the bits would depend on the number of threads.
 **Precision of the inverse.** A^{-1} only says where to go next; what is found there is certified. So it is kept in
 single precision, half as many bytes to read in a step, where that hardly matters: with K = max_x sum_y |A^{-1}(x, y)|
 and r less a constant, d is off by at most 2^-24 n K of the gap and Bv - v by twice that, which is 1/64 for
-n K <= ROWS_FOR_SINGLE_PRECISION = 2^17. Chains that mix more slowly than that have theirs in double precision.
+n K <= 2^17. Chains that mix more slowly than that have theirs in double precision.
 
 **The certificate** of a v is [min r - e, max r + e], where e bounds the rounding of all entries of r at once. sparse.py
 bounds the rounding of each r(x) by the number of its moves, |log s(x)|, |v(x)| and |r(x)|; here the largest of each
@@ -76,7 +76,7 @@ INVERSIONS_IN_ONE_ROUND = 8
 EXTRA_STEPS_OF_AN_INVERSE = 32
 # An inverse is kept in single precision if n times its largest sum of a row is at most this: steps with it then leave
 # at most 1/64 of the gap by rounding.
-ROWS_FOR_SINGLE_PRECISION = 2.0**17
+LARGEST_NK_IN_SINGLE_PRECISION = 2.0**17
 # This stands in place of sums that nobody has taken yet.
 UNKNOWN = np.empty((0, 0))
 
@@ -276,11 +276,11 @@ def inverse_at(square: Square, temperature: float, v: Floats) -> Floats:
     """
     n = v.size
     if not is_flat(v, temperature):
-        return read_only(aligned(n))
+        return read_only(aligned(n, np.float32))
     Q = square.rows[:, :n] * np.exp((v.min() - v) / temperature)
     Q /= Q.sum(axis=1, keepdims=True)
     found = inverted(Q)
-    rough = n * np.abs(found).sum(axis=1).max() <= ROWS_FOR_SINGLE_PRECISION
+    rough = n * np.abs(found).sum(axis=1).max() <= LARGEST_NK_IN_SINGLE_PRECISION
     out = aligned(n, np.float32 if rough else np.float64)
     out[:, :n] = found.T
     return read_only(out)

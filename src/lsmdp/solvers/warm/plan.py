@@ -29,7 +29,8 @@ steps beyond the first of each round is left out of the sum.
 All of it is a function of the arguments. What is kept for the next cost (:class:`LeaderMemory`), the factor at the
 anchor and what the last certificate computed of its v, can be made again from the anchor and from v, bit for bit. So a
 game that goes on from a checkpoint goes on exactly as it would have, and it does not matter how the costs are cut into
-blocks. What is left behind is let go at once: a leader holds one factor, and what one certificate has computed."""
+blocks. What is left behind is let go at once: a leader holds one factor, and what one certificate has computed.
+"""
 
 from __future__ import annotations
 
