@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from numba import njit
@@ -11,23 +13,34 @@ from lsmdp._core import chord, sparse
 from lsmdp.arrays import frozen, like
 from lsmdp.solvers.problem import Problem
 from lsmdp.solvers.warm.anchor import factor
+from lsmdp.solvers.warm.chord import NEW
 
 MODELS = {"grid": lambda: grid(7, 9), "ring": lambda: ring(40, 0.9), "random": lambda: random_graph(60, 5)}
 
 
 @njit
-def look(P, units, work, logs):  # type: ignore[no-untyped-def]
-    return chord._look(P, units, work, logs)
+def look(P, units, room, v, logs):  # type: ignore[no-untyped-def]
+    return chord._look(P, units, room, v, logs)
 
 
 @njit
-def step(anchor, units, work, steps):  # type: ignore[no-untyped-def]
-    return chord._step(anchor, units, work, steps)
+def step(anchor, units, room, v, steps):  # type: ignore[no-untyped-def]
+    return chord._step(anchor, units, room, v, steps)
 
 
 @njit
 def aged(number, spent, recent, taken, price):  # type: ignore[no-untyped-def]
     return chord.aged(number, spent, recent, taken, price)
+
+
+def units_of(T: float, longest: float, price: float = np.inf) -> chord.ChordUnits:
+    return chord.ChordUnits(T, 0.0, longest, 12, price)
+
+
+def blank(n: int, tallest: int = 0) -> chord.ChordRoom:
+    room = chord.ChordRoom.of(n, tallest)
+    room.moves[:], room.changes[:] = 0.0, 0.0
+    return room
 
 
 def moves(lmdp: LMDP) -> chord.OrderedMoves:
@@ -53,10 +66,9 @@ def test_a_look_is_the_certificate(name: str, temperature: float, span: float) -
     n = lmdp.n
     c, v = rng.uniform(0, 1, n), rng.uniform(0, span, n)
     exact, r = certificate(lmdp, c, v)
-    logs, units = np.empty(n), chord.ChordUnits(temperature, 0.0, 10.0)
-    pairs = np.empty((2, chord.PAIRS, n), np.float32)
-    work = chord._Work(c, v.copy(), np.empty(n), np.empty(n), pairs[0], pairs[1])
-    lo, hi = look(moves(lmdp), units, work, logs)
+    logs, room = np.empty(n), blank(n)
+    room.cost[:] = c
+    lo, hi = look(moves(lmdp), units_of(temperature, 10.0), room, v.copy(), logs)
     steep = span / temperature
     eps = np.finfo(float).eps
     np.testing.assert_allclose(logs, exact.astype(float), rtol=0, atol=8 * (10 + steep) * eps)
@@ -66,9 +78,8 @@ def test_a_look_is_the_certificate(name: str, temperature: float, span: float) -
 
 
 def test_a_v_that_is_too_steep_proves_nothing() -> None:
-    lmdp = grid(3, 3)
-    work = chord._Work(np.zeros(9), np.linspace(0, 501, 9), *np.empty((2, 9)), *np.empty((2, chord.PAIRS, 9), "f4"))
-    assert look(moves(lmdp), chord.ChordUnits(1.0, 0.0, 5.0), work, np.empty(9)) == (-np.inf, np.inf)
+    steep = np.linspace(0, 501, 9)
+    assert look(moves(grid(3, 3)), units_of(1.0, 5.0), blank(9), steep, np.empty(9)) == (-np.inf, np.inf)
 
 
 def test_pairs_are_orthonormal_and_moves_go_with_their_changes() -> None:
@@ -99,21 +110,21 @@ def test_a_step_is_a_solve_for_what_the_pairs_leave(name: str) -> None:
     order, law = made.anchor.order, made.anchor.law / made.anchor.law.sum()
     M = np.eye(n) - like(lmdp.P, sparse.policy_weights(lmdp.P, v)).toarray()[np.ix_(order, order)]
     inverse = np.linalg.pinv(M)
-    pairs = np.zeros((2, chord.PAIRS, n), np.float32)
-    work = chord._Work(np.zeros(n), v[order], np.empty(n), np.empty(n), pairs[0], pairs[1])
+    room, v = blank(n, made.anchor.blocks.tallest), v[order]
+    pairs = room.moves, room.changes
     for k in range(chord.PAIRS):
-        r, before = 1e-3 * rng.normal(size=n), work.v.copy()
-        work.r[:] = r
-        assert step(made.anchor, chord.ChordUnits(T, 0.0, 10.0), work, k)
-        shares = pairs[1, :k] @ r  # the changes are orthonormal
-        rest = r - shares @ pairs[1, :k]
+        r, before = 1e-3 * rng.normal(size=n), v.copy()
+        room.r[:] = r
+        assert step(made.anchor, units_of(T, 10.0), room, v, k)
+        shares = pairs[1][:k] @ r  # the changes are orthonormal
+        rest = r - shares @ pairs[1][:k]
         solved = inverse @ (rest - law @ rest)
-        d = solved - shares @ pairs[0, :k]
+        d = solved - shares @ pairs[0][:k]
         most = 4 * n * 2.0**-24 * np.linalg.norm(inverse, 2) * np.linalg.norm(M, 2) * np.abs(d).max()
-        np.testing.assert_allclose(work.d - work.d.mean(), d - d.mean(), rtol=0, atol=most)
-        np.testing.assert_allclose(work.v, before + T * work.d, rtol=4 * np.finfo(float).eps)
-        np.testing.assert_array_equal(pairs[0, k], work.d.astype(np.float32))
-        np.testing.assert_array_equal(pairs[1, k], -r.astype(np.float32))
+        np.testing.assert_allclose(room.d - room.d.mean(), d - d.mean(), rtol=0, atol=most)
+        np.testing.assert_allclose(v, before + T * room.d, rtol=4 * np.finfo(float).eps)
+        np.testing.assert_array_equal(pairs[0][k], room.d.astype(np.float32))
+        np.testing.assert_array_equal(pairs[1][k], -r.astype(np.float32))
 
 
 def test_long_steps_are_shortened_and_steps_beyond_floats_are_not_taken() -> None:
@@ -121,11 +132,11 @@ def test_long_steps_are_shortened_and_steps_beyond_floats_are_not_taken() -> Non
     made = factor(Problem(lmdp, np.zeros(n)), np.zeros(n))
     assert made is not None
     for size, taken, longest in ((1e6, True, 2.0), (np.inf, False, 0.0)):
-        r, pairs = np.zeros(n), np.zeros((2, chord.PAIRS, n), np.float32)
-        r[5] = size
-        work = chord._Work(np.zeros(n), np.zeros(n), r, np.empty(n), pairs[0], pairs[1])
-        assert step(made.anchor, chord.ChordUnits(1.0, 0.0, 10.0), work, 0) is taken
-        np.testing.assert_allclose(np.abs(work.v).max(), longest, rtol=4 * np.finfo(float).eps)
+        room, v = blank(n, made.anchor.blocks.tallest), np.zeros(n)
+        room.r[:] = 0.0
+        room.r[5] = size
+        assert step(made.anchor, units_of(1.0, 10.0), room, v, 0) is taken
+        np.testing.assert_allclose(np.abs(v).max(), longest, rtol=4 * np.finfo(float).eps)
 
 
 def test_a_factor_is_worn_once_a_new_one_would_have_paid() -> None:
@@ -152,12 +163,34 @@ def test_rounds_end_where_the_certificate_does() -> None:
     made = factor(Problem(lmdp, c), np.zeros(n))
     assert made is not None
     found = chord.ChordRounds(np.empty((3, n)), np.empty(3), np.empty(3), np.zeros(3, np.int64))
-    units, seen = chord.ChordUnits(1.0, 0.0, made.longest), chord.Seen(np.empty(n), False)
+    units, seen = units_of(1.0, made.longest, 1e9), chord.Seen(np.empty(n), False)
     aims = chord.ChordTargets(frozen(costs), frozen(gaps), frozen(np.zeros(n)))
-    age, limits = chord.Age(0, 0.0, 0.0), chord.ChordLimits(12, 1e9)
-    done, *_ = chord.rounds(made.moves, made.anchor, aims, units, age, limits, seen, found)
+    age, room = chord.Age(0, 0.0, 0.0), chord.ChordRoom.of(n, made.anchor.blocks.tallest)
+    done, *_ = chord.rounds(made.moves, made.anchor, aims, units, age, seen, room, found)
     assert done == 2
     for k in range(done):
         r = certificate(lmdp, costs[k], found.v[k])[1]
         assert found.lo[k] <= r.min() <= r.max() <= found.hi[k] <= found.lo[k] + gaps[k]
         assert 0 < found.steps[k] <= 12
+
+
+def lifetime(steps: Callable[[int], float], price: float, most: int = 10_000) -> int:
+    """Rounds that a factor serves if round k takes so many steps."""
+    wear = (0, 0.0, 0.0)
+    for k in range(1, most):
+        wear = chord.aged.py_func(*wear, round(steps(k)), price)
+        if wear == NEW:
+            return k
+    return most
+
+
+def test_a_factor_serves_as_long_as_its_rounds_are_cheaper_than_on_average() -> None:
+    """Where steps grow, the mean (price + sum) / rounds is near its least; where they do not, it is only doubted."""
+    for price, slope in ((20.0, 0.1), (50.0, 0.5), (200.0, 0.02)):
+        sums = np.cumsum([round(2 + slope * k) for k in range(1, 2000)])
+        means = (price + sums) / np.arange(1, 2000)
+        served = lifetime(lambda k, slope=slope: 2 + slope * k, price)
+        assert means[served - 1] <= 1.1 * means.min()
+    assert lifetime(lambda _: 1, 10.0) == 10_000  # it cannot get better
+    assert 95 <= lifetime(lambda _: 2, 10.0) <= 105  # a tenth of a step a round
+    assert lifetime(lambda k: 2 if k <= 50 else 8, 10.0) <= 53  # the world has changed

@@ -82,8 +82,8 @@ def test_solves_are_those_with_dense_triangles(name: str) -> None:
     factors, L, U, _ = chain(name, symmetric=False)
     n, b = len(L), np.random.default_rng(2).uniform(0, 1, len(L))
     forth, back = b.copy(), b.copy()
-    factor._forward(factors.blocks, factors.lower, forth)
-    factor._backward(factors.blocks, factors.upper, back, np.inf)
+    factor._forward(factors.blocks, factors.lower, forth, np.empty(factors.blocks.tallest))
+    factor._backward(factors.blocks, factors.upper, back, np.inf, np.empty(factors.blocks.tallest))
     np.testing.assert_allclose(forth, np.linalg.solve(np.eye(n) - L, b), rtol=12 * n * EPS)
     np.testing.assert_allclose(back, np.linalg.solve(np.eye(n) - U, b), rtol=12 * n * EPS)
 
@@ -97,9 +97,9 @@ def test_a_scale_is_divided_out_of_all_that_is_there(name: str) -> None:
         if backward is panels.backward:
             P = CHAINS[name]().P
             factors = eliminate(plan(P), P.data, np.full(x.size, 0.01), single=True)
-        plain, scaled = x.copy(), 2.0**60 * x
-        backward(factors.blocks, factors.upper, plain, np.inf)
-        backward(factors.blocks, factors.upper, scaled, 2.0**50)
+        plain, scaled, room = x.copy(), 2.0**60 * x, np.empty(factors.blocks.tallest)
+        backward(factors.blocks, factors.upper, plain, np.inf, room)
+        backward(factors.blocks, factors.upper, scaled, 2.0**50, room)
         assert scaled.max() < plain.max() * 2.0**60  # or nothing was divided
         np.testing.assert_array_equal(scaled / scaled[-1], plain / plain[-1])
 

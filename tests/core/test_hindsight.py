@@ -48,7 +48,7 @@ def test_values_and_their_rounding(n: int, size: float, T: float) -> None:
     """|V^_t - (B_t V^_{t+1} - a_t)| <= errors[t] for exact B_t, with a_t the minimum that was taken out."""
     lmdp, costs = model(n, T), size * np.random.default_rng(3).random((5, n))
     values, minima, errors = np.zeros((6, n)), np.empty(5), np.empty(5)
-    hindsight.values_back(rows(lmdp.P), T, costs, values, minima, errors)
+    hindsight.values_back(rows(lmdp.P), T, costs, values, minima, errors, np.empty((4, n)))
     dense, mp = lmdp.P.toarray(), mpmath.mpf
     with mpmath.workdps(60):
         for t in range(5):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
 
 import numpy as np
 import pytest
 
-from lsmdp import LMDP, grid, random_graph
+from lsmdp import LMDP, TrackTheLeader, grid, random_graph
 from lsmdp._core import sparse, sparse_play, threads
+from lsmdp.game import Game
 from lsmdp.policy import Policy
 
 SPANS = {"flat": 3.0, "steep": 500.0}
@@ -117,3 +119,35 @@ def test_what_a_certificate_computes_of_v_alone(span: float, temperature: float)
     assert found.w.size == (600 if span < sparse.SPAN_OF_ONE_SCALE else 0)
     if found.w.size:
         np.testing.assert_allclose(found.w, np.exp((v.min() - v) / temperature), rtol=1e-14)
+
+
+def test_tracking_reads_P_twice_to_learn_and_four_times_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    loops = {sparse: ("certify",), sparse_play: ("spread", "compare")}  # where v is flat, nothing else reads P
+    reads = {name: 0 for names in loops.values() for name in names}
+
+    def counted(module: ModuleType, name: str) -> None:
+        compiled = getattr(module, f"_{name}")
+
+        def call(*arguments: object) -> object:
+            known = name == "certify" and arguments[5]  # s = P w of the accounts serves the learner
+            reads[name] += not known
+            return compiled(*arguments)
+
+        monkeypatch.setattr(module, f"_{name}", call)
+
+    lmdp, learner = grid(20, 20), TrackTheLeader()
+    assert lmdp.law_is_cheap
+    game = Game.begin(lmdp, [learner])
+    for module, names in loops.items():
+        for name in names:
+            counted(module, name)
+    learner.observe(lmdp, learner.init(lmdp), np.ones(400))
+    assert sum(reads.values()) == 2
+    reads.update(dict.fromkeys(reads, 0))
+    costs = np.random.default_rng(0).uniform(0, 1, (2, 400))
+    game.play(costs[:1])
+    assert sum(reads.values()) == 6
+    reads.update(dict.fromkeys(reads, 0))
+    (records,) = game.play(costs[1:])
+    assert np.isfinite(records.ideal_loss[0])  # all the accounting is on
+    assert sum(reads.values()) == 4  # learner and accounts share what they know of the policy played

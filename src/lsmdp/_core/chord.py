@@ -4,9 +4,9 @@ A *round* is one cost for which v is to be found; :func:`rounds` goes through se
 bounds for the present v, and :func:`_step` moves v by a solve with the factor, until the bounds are narrow enough.
 
 What goes in and out travels in named tuples: the anchor (a factor of I - Q at an earlier v), the aims (one cost and one
-gap for each round, and the v to begin with), the units of the certificate, how the factor has aged, how far it may go,
-and what the last certificate has computed. All states are in the order of elimination, except in the aims and in what
-is found.
+gap for each round, and the v to begin with), the units of the certificate and how far the factor may go, how it has
+aged, what the last certificate has computed, and room. All states are in the order of elimination, except in the aims
+and in what is found.
 """
 
 from __future__ import annotations
@@ -60,11 +60,16 @@ class ChordTargets(NamedTuple):
 
 
 class ChordUnits(NamedTuple):
-    """The temperature, what all bounds are wider by, and the entries of the longest row of P."""
+    """The temperature, what all bounds are wider by, the entries of the longest row of P.
+
+    And the limits: the steps of one round, and the price of a factor in steps.
+    """
 
     temperature: float
     slack: float
     entries: float
+    steps: int
+    price: float
 
 
 class Age(NamedTuple):
@@ -75,11 +80,25 @@ class Age(NamedTuple):
     recent: float
 
 
-class ChordLimits(NamedTuple):
-    """The steps of one round, and the price of a factor in steps."""
+class ChordRoom(NamedTuple):
+    """Room for the cost, the residual r, the step d, the pairs of earlier steps, and the tallest block of the factor.
 
-    steps: int
-    price: float
+    A row of ``moves`` and ``changes`` is a pair; it is zero where there is none yet.
+    """
+
+    cost: Any
+    r: Any
+    d: Any
+    moves: Any
+    changes: Any
+    block: Any
+
+    @classmethod
+    def of(cls, n: int, tallest: int) -> ChordRoom:
+        """Room for n states."""
+        cost, r, d = np.empty((3, n))
+        moves, changes = np.empty((2, PAIRS, n), np.float32)
+        return cls(cost, r, d, moves, changes, np.empty(tallest))
 
 
 class Seen(NamedTuple):
@@ -98,39 +117,26 @@ class ChordRounds(NamedTuple):
     steps: Any
 
 
-class _Work(NamedTuple):
-    """What a round reads and writes: its cost, v, the residual r, the step d, and the pairs of earlier steps.
-
-    A row of ``moves`` and ``changes`` is a pair; it is zero where there is none yet.
-    """
-
-    cost: Any
-    v: Any
-    r: Any
-    d: Any
-    moves: Any
-    changes: Any
-
-
-@entry(allocates=True, fastmath={"contract", "reassoc"})
+@entry(fastmath={"contract", "reassoc"})
 def rounds(
-    P: Any, anchor: Any, aims: Any, units: Any, age: Any, limits: Any, seen: Any, found: Any
+    P: Any, anchor: Any, aims: Any, units: Any, age: Any, seen: Any, room: Any, found: Any
 ) -> tuple[int, int, float, float]:
     """Round after round until one fails or the factor is worn: how many were done, and the age of the factor then.
 
     A worn factor has the age of a new one. Of a round that fails, only the v that it led to is found.
     """
     n, number, spent, recent, known = aims.v.size, age.rounds, age.spent, age.recent, seen.known
-    order, start, costs, values = anchor.order, aims.v, aims.costs, found.v
-    cost, r, d = np.empty(n), np.empty(n), np.empty(n)
+    order, start, costs, values, cost, d = anchor.order, aims.v, aims.costs, found.v, room.cost, room.d
     for x in range(n):
         d[x] = start[order[x]]
     for k in range(aims.gaps.size):
         v = values[k]  # in the order of elimination, until the round is done
         for x in range(n):
             v[x], cost[x] = d[x], costs[k, order[x]]
-        work = _Work(cost, v, r, d, np.zeros((PAIRS, n), dtype=np.float32), np.zeros((PAIRS, n), dtype=np.float32))
-        lo, hi, taken = _round(P, anchor, units, work, seen.logs, known, aims.gaps[k], limits.steps)
+        for i in range(PAIRS):
+            for x in range(n):
+                room.moves[i, x], room.changes[i, x] = 0.0, 0.0
+        lo, hi, taken = _round(P, anchor, units, room, v, seen.logs, known, aims.gaps[k])
         found.lo[k], found.hi[k], found.steps[k] = lo, hi, taken
         for x in range(n):
             d[x] = v[x]
@@ -139,7 +145,7 @@ def rounds(
         if not hi - lo <= aims.gaps[k]:
             return k, number, spent, recent
         known = True
-        number, spent, recent = aged(number, spent, recent, taken, limits.price)
+        number, spent, recent = aged(number, spent, recent, taken, units.price)
         if number == 0:
             return k + 1, number, spent, recent
     return aims.gaps.size, number, spent, recent
@@ -155,14 +161,14 @@ def aged(number: int, spent: float, recent: float, taken: int, price: float) -> 
 
 @njit(inline="always")  # one caller: compiled once, not twice
 def _round(
-    P: Any, anchor: Any, units: Any, work: Any, logs: Any, known: bool, tol: float, limit: int
+    P: Any, anchor: Any, units: Any, room: Any, v: Any, logs: Any, known: bool, tol: float
 ) -> tuple[float, float, int]:
     """Bounds for what v becomes, and the steps to it; a tenth of the tolerance is kept for rounding."""
-    cost, r, scale = work.cost, work.r, 1.0 / units.temperature
+    cost, r, scale, limit = room.cost, room.r, 1.0 / units.temperature, units.steps
     lo, hi, steps, best, look = -np.inf, np.inf, limit - limit, np.inf, not known  # a literal 0 would be compiled apart
     while True:
         if look:
-            lo, hi = _look(P, units, work, logs)
+            lo, hi = _look(P, units, room, v, logs)
             if not hi - lo < np.inf:
                 return lo, hi, steps
         total = 0.0
@@ -180,18 +186,18 @@ def _round(
         if near or hi - lo <= tol or steps == limit or not high - low <= _GROWTH_WHEN_LOST * best:
             return lo, hi, steps
         best = high - low if high - low < best else best
-        if not _step(anchor, units, work, steps):
+        if not _step(anchor, units, room, v, steps):
             return -np.inf, np.inf, steps
         steps, look = steps + 1, True
 
 
 @njit(inline="always")  # one caller: compiled once, not twice
-def _step(anchor: Any, units: Any, work: Any, steps: int) -> bool:
+def _step(anchor: Any, units: Any, room: Any, v: Any, steps: int) -> bool:
     """v <- v + T d with (I - Q) d = r at the anchor, once r is lowered along the pairs; False if beyond floats.
 
     The pair of the last step is completed, and half of a new one is left: the move d, and -r before it.
     """
-    v, r, d, moves, changes = work.v, work.r, work.d, work.moves, work.changes
+    r, d, moves, changes = room.r, room.d, room.moves, room.changes
     law, rows, pivots, blocks = anchor.law, anchor.scale, anchor.pivots, anchor.blocks
     n, mean, one, two, three = r.size, 0.0, 0.0, 0.0, 0.0
     if steps > 0:
@@ -208,10 +214,10 @@ def _step(anchor: Any, units: Any, work: Any, steps: int) -> bool:
         d[x] -= mean
     for x in range(rows.size):
         d[x] *= rows[x]
-    forward(blocks, anchor.lower, d)
+    forward(blocks, anchor.lower, d, room.block)
     for x in range(n):
         d[x] /= pivots[x]
-    backward(blocks, anchor.upper, d, np.inf)
+    backward(blocks, anchor.upper, d, np.inf, room.block)
     a, b, c = moves[0], moves[1], moves[2]
     for x in range(n):
         d[x] -= one * a[x] + two * b[x] + three * c[x]
@@ -249,13 +255,13 @@ def _remember(r: Any, moves: Any, changes: Any, at: int) -> None:
 
 
 @inner()
-def _look(P: Any, units: Any, work: Any, logs: Any) -> tuple[float, float]:
+def _look(P: Any, units: Any, room: Any, v: Any, logs: Any) -> tuple[float, float]:
     """Bounds on Bv - v, rounding included; v <- v - min v, and log(Pz / z) on the way; r and d are used up.
 
     Each row is given the error of one that has the largest of everything: entries, |c|, the span of v, 1/s. A v that
     is beyond floats shows in the span of v or in that of r.
     """
-    T, cost, v, r, sums, row, first = units.temperature, work.cost, work.v, work.r, work.d, P.row, np.int64(0)
+    T, cost, r, sums, row, first = units.temperature, room.cost, room.r, room.d, P.row, np.int64(0)
     low, high = extremes(v)
     if not high - low <= _SPAN_OF_SAFE_FLOATS * T:
         return -np.inf, np.inf

@@ -60,7 +60,7 @@ class PlayedDays(NamedTuple):
 def keep_plan(P: Any, manner: Any, t: int, costs: Any, day: Any, kept: Any) -> None:
     """Take in the costs of the rounds after the t-th, one for each row; each time, renew what is stale in the day."""
     D, n = day.values.shape
-    work, ends = np.empty((2, n)), np.empty((2, 1))
+    work, ends = np.empty((6, n)), np.empty((2, 1))
     for i in range(costs.shape[0]):
         k, first_day = (t + i) % D, t + i < D
         kept.values[i] = day.values[(k + 1) % D]
@@ -128,10 +128,10 @@ def _guess(day: Any, k: int, mean: Any) -> None:
 
 @inner(allocates=True)
 def _renew(P: Any, temperature: float, day: Any, j: int, work: Any, ends: Any) -> None:
-    """v_j = B_j v_{j+1}, less its minimum."""
+    """v_j = B_j v_{j+1}, less its minimum; ``work`` has two rows for them, and four that they are computed with."""
     D = day.low.size
     work[1] = day.values[(j + 1) % D]
-    values_back(P, temperature, day.forecasts[j : j + 1], work, ends[0], ends[1])
+    values_back(P, temperature, day.forecasts[j : j + 1], work[:2], ends[0], ends[1], work[2:])
     day.low[j], day.high[j] = ends[0, 0] - ends[1, 0], ends[0, 0] + ends[1, 0]
     least, most = np.inf, -np.inf
     for x in range(work.shape[1]):

@@ -147,16 +147,12 @@ class Elimination:
         return out
 
     def _forward(self, shares: Shares, b: Floats) -> None:
-        if shares.dtype == np.float32:
-            panels.forward(self.blocks, shares, b)
-        else:
-            _forward(self.blocks, shares, b)
+        solve = panels.forward if shares.dtype == np.float32 else _forward
+        solve(self.blocks, shares, b, np.empty(self.blocks.tallest))
 
     def _backward(self, shares: Shares, x: Floats, largest: float) -> None:
-        if shares.dtype == np.float32:
-            panels.backward(self.blocks, shares, x, largest)
-        else:
-            _backward(self.blocks, shares, x, largest)
+        solve = panels.backward if shares.dtype == np.float32 else _backward
+        solve(self.blocks, shares, x, largest, np.empty(self.blocks.tallest))
 
 
 def eliminate(
@@ -357,11 +353,13 @@ def _spread(blocks: Any, shares: Any, out_starts: Any, columns: Any, lower: Any)
             out_starts[k + 1] = at
 
 
-@entry(allocates=True, fastmath={"contract"})
-def _forward(blocks: Any, shares: Any, b: Any) -> None:
-    """b <- (I - L)^{-1} b in place, in the order of elimination: each removed state hands its load on."""
+@entry(fastmath={"contract"})
+def _forward(blocks: Any, shares: Any, b: Any, load: Any) -> None:
+    """b <- (I - L)^{-1} b in place, in the order of elimination: each removed state hands its load on.
+
+    ``load`` is room for the tallest block.
+    """
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
-    load = np.empty(blocks.tallest)
     one, four = np.uint64(1), np.uint64(4)  # unsigned: no check for indices from the end
     for s in range(first.size - 1):
         begin, end, row = np.uint64(first[s]), np.uint64(first[s + 1]), np.uint64(starts[s])
@@ -393,14 +391,13 @@ def _forward(blocks: Any, shares: Any, b: Any) -> None:
             b[rows[row + i]] += load[i]
 
 
-@entry(allocates=True, fastmath={"contract", "reassoc"})
-def _backward(blocks: Any, shares: Any, x: Any, largest: Any) -> None:
+@entry(fastmath={"contract", "reassoc"})
+def _backward(blocks: Any, shares: Any, x: Any, largest: Any, reached: Any) -> None:
     """x <- (I - U)^{-1} x in place: each removed state takes the mean of those it led to.
 
-    All of x is scaled down whenever an entry exceeds ``largest``.
+    All of x is scaled down whenever an entry exceeds ``largest``; ``reached`` is room for the tallest block.
     """
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
-    reached = np.empty(blocks.tallest)
     one, four = np.uint64(1), np.uint64(4)
     for s in range(first.size - 2, -1, -1):
         begin, end, row = np.uint64(first[s]), np.uint64(first[s + 1]), np.uint64(starts[s])

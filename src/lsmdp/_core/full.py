@@ -352,7 +352,7 @@ def mix_columns(columns: Any, x: Any, out: Any) -> None:
             out[i] += columns[y, i] * x[y]
 
 
-@njit(inline="always")  # a piece of each caller, not compiled by itself as well
+@inner()
 def _weigh(columns: Any, temperature: float, v: Any, found: Any, summed: Any) -> float:
     """Row k of the weights of a padded v, which is lowered to min v = 0; the span of v.
 
@@ -442,7 +442,9 @@ def _lead(columns: Any, newton: Any, setting: Any, aims: Any, at: Any, work: Any
                 lo, hi = _certify(setting, c, new, span, logs, new_f, r)
             found = hi - lo
             if taken == 1 and not found <= tols[t]:
-                low, high = extremes(residual)  # behind its n entries there are zeros, as the first of them is
+                for x in range(r.size):  # behind its n entries there are zeros, as the first of them is
+                    r[x] = residual[x]
+                low, high = extremes(r)
                 gap = (high - low) * temperature
             before = gap
             if found < gap or found <= tols[t]:

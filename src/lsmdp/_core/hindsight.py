@@ -21,16 +21,16 @@ _LARGEST_EXPONENT = 460.0
 _LOST_BY_A_TERM = 1e-323 / EPS  # What a term below 1e-308 has lost, in units of EPS: itself a float of full precision.
 
 
-@entry(allocates=True)
-def values_back(P: Any, temperature: float, costs: Any, values: Any, minima: Any, errors: Any) -> None:
+@entry()
+def values_back(P: Any, temperature: float, costs: Any, values: Any, minima: Any, errors: Any, space: Any) -> None:
     """values[t] = V^_t from values[t+1], minima[t] = a_t and errors[t] >= max|e_t|, for the last round first.
 
     One scale m = 0 serves mostly, since the least of each V^ is 0. Where V^ spans too much, m is the smallest V^ among
-    the successors of each state.
+    the successors of each state. ``space`` has four rows.
     """
     indptr, indices, data = P
-    space, first = np.empty((4, costs.shape[1])), costs.shape[0] - costs.shape[0]  # a 0 would be compiled apart
     d, w, s, m = space[0], space[1], space[2], space[3]
+    first: Any = np.int64(0)  # a 0 would be compiled apart
     for t in range(costs.shape[0] - 1, -1, -1):
         ahead, here, lowest, highest, worst = values[t + 1], values[t], np.inf, 0.0, 0.0
         for y in range(d.size):

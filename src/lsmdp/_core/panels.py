@@ -90,11 +90,11 @@ def _write(X: Any, width: Any, at: Any, out: Any) -> None:
                 out[at - height + k] = 1.0
 
 
-@entry(allocates=True, fastmath={"contract"})
-def forward(blocks: Any, panels: Any, b: Any) -> None:
-    """b <- (I - L)^{-1} b in place, in the order of elimination."""
+@entry(fastmath={"contract"})
+def forward(blocks: Any, panels: Any, b: Any, out: Any) -> None:
+    """b <- (I - L)^{-1} b in place, in the order of elimination; ``out`` is room for the tallest block."""
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
-    out, last = np.empty(blocks.tallest), np.uint64(b.size - 1)
+    last = np.uint64(b.size - 1)
     for s in range(first.size - 1):
         begin, row, at = np.uint64(first[s]), np.uint64(starts[s]), np.uint64(bases[s])
         width, tall = np.uint64(first[s + 1]) - begin, np.uint64(starts[s + 1]) - row
@@ -117,11 +117,13 @@ def forward(blocks: Any, panels: Any, b: Any) -> None:
             b[rows[row + i]] += out[width + i]
 
 
-@entry(allocates=True, fastmath={"contract", "reassoc"})
-def backward(blocks: Any, panels: Any, x: Any, largest: Any) -> None:
-    """x <- (I - U)^{-1} x in place; all of x is scaled down whenever an entry exceeds ``largest``."""
+@entry(fastmath={"contract", "reassoc"})
+def backward(blocks: Any, panels: Any, x: Any, largest: Any, given: Any) -> None:
+    """x <- (I - U)^{-1} x in place; all of x is scaled down whenever an entry exceeds ``largest``.
+
+    ``given`` is room for the tallest block.
+    """
     first, starts, rows, bases = blocks.first, blocks.starts, blocks.rows, blocks.bases
-    given = np.empty(blocks.tallest)
     for s in range(first.size - 2, -1, -1):
         begin, row, at = np.uint64(first[s]), np.uint64(starts[s]), np.uint64(bases[s])
         width, tall = np.uint64(first[s + 1]) - begin, np.uint64(starts[s + 1]) - row

@@ -75,8 +75,10 @@ def divergence(P: CSR, of: Flow, to: Flow) -> tuple[Floats, float]:
     pairs[:, 0], pairs[:, 1] = of.w, apart
     low, high = extremes(frozen(apart))
     reach = max(-low, high)
-    given = (rows(P), read_only(pairs.ravel()), of.s, to.s, reach, kl)
-    found = in_slices(P.nnz, P.shape[0], lambda _, first, last: _compare(*given, first, last))
+    given = (rows(P), read_only(pairs.ravel()), (of.s, to.s), reach, kl)
+    size = min(_BLOCK, P.shape[0])
+    most = int((P.indptr[size:] - P.indptr[:-size]).max())  # entries of a block, wherever it begins
+    found = in_slices(P.nnz, P.shape[0], lambda _, first, last: _compare(*given, np.empty((2, most)), first, last))
     return kl, float(max(found))
 
 
@@ -148,29 +150,30 @@ def _spread(P: Any, share: Any, after: Any, first: int, last: int) -> None:
                 after[indices[p]] += share[x] * data[p]
 
 
-@entry(allocates=True, nogil=True)
-def _compare(P: Any, pairs: Any, s: Any, other_s: Any, reach: float, kl: Any, first: int, last: int) -> float:
-    """The divergence of each row, and the largest distance, from (w, d - d') side by side and |d - d'| <= reach."""
-    indptr, indices, data = P
-    largest, ratio, shift = 0.0, np.empty(_BLOCK), np.empty(_BLOCK)
-    weights, moved = np.empty(_BLOCK), np.empty(_BLOCK)
+@entry(nogil=True)
+def _compare(P: Any, pairs: Any, sums: Any, reach: float, kl: Any, room: Any, first: int, last: int) -> float:
+    """The divergence of each row, and the largest distance, from (w, d - d') side by side and |d - d'| <= reach.
+
+    ``sums`` are the s of both flows; ``room`` is for two numbers of each entry of a block.
+    """
+    (indptr, indices, data), (s, other_s), largest = P, sums, 0.0
+    weights, moved = room[0], room[1]
     for start in range(first, last, _BLOCK):
         size = _BLOCK if last - start > _BLOCK else last - start
         ends, here, there = indptr[start : start + size + 1], s[start : start + size], other_s[start : start + size]
+        ratio, shift = weights[:size], kl[start : start + size]
+        for k in range(size):
+            ratio[k] = here[k] / there[k]
+        logs_of(ratio, shift)
+        low, high = extremes(shift)
         begin, count = ends[0], np.int64(ends[size] - ends[0])
-        if weights.size < count:
-            weights, moved = np.empty(count), np.empty(count)
         reached, chances = indices[begin : ends[size]], data[begin : ends[size]]
         for p in range(count):
             at = _TWO * reached[p]
             weights[p], moved[p] = chances[p] * pairs[at], pairs[at + _ONE]
         for k in range(size):
-            ratio[k] = here[k] / there[k]
-        logs_of(ratio[:size], shift[:size])
-        for k in range(size):
             for p in range(ends[k] - begin, ends[k + 1] - begin):
                 moved[p] += shift[k]
-        low, high = extremes(shift[:size])
         _weigh(weights[:count], moved[:count], reach + (high if high > -low else -low))
         for k in range(size):
             total, change = 0.0, 0.0

@@ -7,8 +7,8 @@ It may change its policy with time. With temperature tau and c_1, ..., c_T the c
 it pays p_1.V_1 from the start p_1, and nobody pays less. One pass from the last round to the first finds that number.
 
 *Rounding.* B_t is monotone, and B_t (V + a) = B_t V + a. Each computed step is V^_t = B_t V^_{t+1} - a_t + e_t, where
-the minimum a_t is taken out to keep the numbers small. The loop is that of ``sparse.residual``, with the subtraction of
-a_t in place of that of v. So with k entries in the row, s = sum_y P(x,y) exp(-(V^(y) - m)/tau) for any m below V^
+the minimum a_t is taken out to keep the numbers small. The sums are those of ``sparse.residual``, with the subtraction
+of a_t in place of that of v. So with k entries in the row, s = sum_y P(x,y) exp(-(V^(y) - m)/tau) for any m below V^
 there, and eps = 2^-52, the bound of sparse.py reads
 
     |e_t(x)| <= eps [ tau (3k + 2 + 5 log(1/s)) + |c_t(x) + m| + |B_t V^(x)| + |V^_t(x)| ].
@@ -58,7 +58,7 @@ def values_of(lmdp: LMDP, block: Floats, end: Floats, temperature: float) -> tup
     """V_t less its minimum a_t for the rounds of a block, then ``end``; and the sums of a_t, |a_t| and max|e_t|."""
     values, minima, errors = np.empty((len(block) + 1, lmdp.n)), np.empty(len(block)), np.empty(len(block))
     values[-1] = end
-    values_back(rows(lmdp.P), temperature, block, values, minima, errors)
+    values_back(rows(lmdp.P), temperature, block, values, minima, errors, np.empty((4, lmdp.n)))
     sums = math.fsum(minima), math.fsum(np.abs(minima)), math.fsum(errors) + len(block) * lmdp.rounding
     return values, PlanSums(*sums)
 

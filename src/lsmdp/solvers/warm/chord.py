@@ -70,8 +70,8 @@ def iterate(task: Task, made: Factor, out: SolvedRounds, seen: Seen | None, age:
     """
     lmdp, n = task.problem.lmdp, task.v.size
     known = seen or Seen(np.empty(n), False)
-    units = chord.ChordUnits(lmdp.temperature, lmdp.rounding, made.longest)
+    units = chord.ChordUnits(lmdp.temperature, lmdp.rounding, made.longest, task.limit, task.price)
     aims = chord.ChordTargets(frozen(task.costs), frozen(task.gaps), frozen(task.v))
-    limits = chord.ChordLimits(task.limit, task.price)
-    told = chord.rounds(made.moves, made.anchor, aims, units, age, limits, known, chord.ChordRounds(*out))
+    room = chord.ChordRoom.of(n, made.anchor.blocks.tallest)
+    told = chord.rounds(made.moves, made.anchor, aims, units, age, known, room, chord.ChordRounds(*out))
     return told[0], Age(*told[1:]), Seen(known.logs, True)
