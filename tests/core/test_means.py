@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from lsmdp._core.means import discounted_means, running_sums, sum_of_costs, window_means
-from lsmdp.arrays import frozen
 
 CUTS = ([40], [1] * 40, [3, 30, 7], [39, 1])
 
@@ -35,9 +34,9 @@ def test_discounted_means(n: int, cut: list[int]) -> None:
     """Each is a sum of at most 40 weighted costs of at most 1: off by 80 roundings at most."""
     mean, found, weights = np.zeros(n), [], 0.9 ** np.arange(40)[::-1] * (1 - 0.9)
     for block in np.split(costs(n), np.cumsum(cut)[:-1]):
-        found += list(discounted_means(frozen(mean), frozen(block), 0.9))
+        found += list(discounted_means(mean, block, 0.9))
         mean = found[-1]
-    np.testing.assert_array_equal(found, discounted_means(frozen(np.zeros(n)), frozen(costs(n)), 0.9))
+    np.testing.assert_array_equal(found, discounted_means(np.zeros(n), costs(n), 0.9))
     np.testing.assert_allclose(found[-1], weights @ costs(n), rtol=0, atol=80 * 2.0**-53)
 
 

@@ -6,7 +6,7 @@ in the same order.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,51 +14,48 @@ import numpy as np
 from lsmdp._core.compile import entry
 from lsmdp.arrays import Floats
 
-# From so many states on, rows are added one after the other: numpy's accumulate goes down a column at a time.
-_STATES_OF_A_LONG_ROW = 200
-
 
 def running_sums(c_sum: Floats, costs: Floats) -> Floats:
     """The sum of all costs after each round; c_sum is that of the rounds before."""
-    sums = np.array(costs, dtype=np.float64)
-    sums[:1] += c_sum
-    if c_sum.size < _STATES_OF_A_LONG_ROW:
-        return np.asarray(np.add.accumulate(sums, axis=0, out=sums))
-    for before, after in pairwise(sums):
-        after += before
-    return sums
+    return _carried(c_sum, costs, 1.0, 1.0)
 
 
-def mean_costs(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> Floats:
-    """The mean of all costs after each round; c_sum is the sum of the t rounds before.
+def mean_costs(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> tuple[Floats, Callable[[], Floats]]:
+    """The mean of all costs after each round, and what gives their sum; c_sum is the sum of the t rounds before.
 
-    ``kappa`` rounds of zero cost count in the mean.
+    ``kappa`` rounds of zero cost count in the mean. The sum of a single round is made when it is asked for: on a large
+    model, that spares an array meanwhile.
     """
     means = running_sums(c_sum, costs)
+    total = means[-1].copy() if len(costs) > 1 else None
     means /= (t + 1 + np.arange(len(costs)) + kappa)[:, np.newaxis]
-    return means
+    return means, lambda: sum_of_costs(c_sum, costs) if total is None else total
 
 
 def sum_of_costs(c_sum: Floats, costs: Floats) -> Floats:
     """The sum of all costs after the last of some rounds; c_sum is the sum of those before."""
-    if len(costs) > 1 and c_sum.size < _STATES_OF_A_LONG_ROW:
-        return np.array(running_sums(c_sum, costs)[-1])
-    total = c_sum.copy()
-    for cost in costs:
-        total += cost
-    return total
+    return np.array(running_sums(c_sum, costs)[-1]) if len(costs) > 1 else np.asarray(c_sum + costs.sum(axis=0))
 
 
-@entry(allocates=True)
-def discounted_means(mean: Any, costs: Any, beta: float) -> Any:
+def discounted_means(mean: Floats, costs: Floats, beta: float) -> Floats:
     """c~ <- beta c~ + (1 - beta) c for each row of costs."""
-    rounds, n = costs.shape
-    means = np.empty((rounds, n))
-    for t in range(rounds):
-        for x in range(n):
-            before = mean[x] if t == 0 else means[t - 1, x]
-            means[t, x] = beta * before + (1.0 - beta) * costs[t, x]
-    return means
+    return _carried(mean, costs, beta, 1.0 - beta)
+
+
+def _carried(before: Floats, costs: Floats, keep: float, add: float) -> Floats:
+    rows = np.array(costs, dtype=np.float64, order="C")
+    _carry(np.array(before, dtype=np.float64), keep, add, rows)
+    return rows
+
+
+@entry()
+def _carry(last: Any, keep: float, add: float, rows: Any) -> None:
+    """Each row becomes keep times the one before plus add times itself; ``last`` is before the first."""
+    for t in range(rows.shape[0]):
+        row = rows[t]
+        for x in range(row.size):
+            row[x] = keep * last[x] + add * row[x]
+        last = row
 
 
 def window_means(ring: Floats, costs: Floats, t: int) -> Floats:

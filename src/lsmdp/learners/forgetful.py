@@ -71,7 +71,7 @@ class DiscountedLeader(LeaderBase):
 
     def costs_to_solve(self, state: DiscountedState, costs: Floats) -> CostsToSolve:
         """Every round, the discounted mean."""
-        means = discounted_means(given(state.c_mean), given(costs), 1.0 / (1.0 + self.eta))
+        means = discounted_means(state.c_mean, costs, 1.0 / (1.0 + self.eta))
         return every_round(means, self.tolerance, lambda: {"c_mean": means[-1].copy()})
 
 

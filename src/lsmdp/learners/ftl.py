@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp._core.means import mean_costs, sum_of_costs
+from lsmdp._core.means import mean_costs
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import Form, Past
@@ -69,8 +69,6 @@ class FollowTheLeader(LeaderBase):
     def costs_to_solve(self, state: FTLState, costs: Floats) -> CostsToSolve:
         """Every round, the mean of all costs."""
         after = np.arange(len(costs))
-        means = mean_costs(state.c_sum, costs, state.t, self.kappa)
+        means, total = mean_costs(state.c_sum, costs, state.t, self.kappa)
         gaps = gap_wanted_after(self.tolerance, state.t + 1 + after)
-        return CostsToSolve(
-            after, means, gaps, lambda: {"t": state.t + len(costs), "c_sum": sum_of_costs(state.c_sum, costs)}
-        )
+        return CostsToSolve(after, means, gaps, lambda: {"t": state.t + len(costs), "c_sum": total()})

@@ -70,7 +70,7 @@ class LeaderBase(LearnerBase):
         steps[due.after] = found.steps
         last = found.last if due.after.size == rounds else replace(found.last, steps=int(steps[-1]))
         after = state._replace(**due.memory(), lead=last)
-        values = [start.v, *found.v] if len(found.v) < 2 else np.vstack([start.v, found.v])
+        values: Any = found.v
         lo, hi, sums = np.concatenate(((start.lo,), found.lo)), np.concatenate(((start.hi,), found.hi)), found.sums
         if due.after.size < rounds:
             played = np.searchsorted(due.after, np.arange(rounds + 1))  # so many were found before each round

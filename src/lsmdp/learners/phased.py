@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp._core.means import mean_costs, sum_of_costs
+from lsmdp._core.means import mean_costs
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import BEYOND_COUNTS, Form, Past
@@ -74,7 +74,7 @@ class PhasedLeader(LeaderBase):
             phase += 1
             left += self.length(phase)
         after = np.array(ends, dtype=np.int64)
-        means = mean_costs(state.c_sum, costs, state.t)[after]
+        means, total = mean_costs(state.c_sum, costs, state.t)
         gaps = gap_wanted_after(self.tolerance, state.t + 1 + after)
         known = {"t": state.t + len(costs), "phase": phase, "left": left}
-        return CostsToSolve(after, means, gaps, lambda: {**known, "c_sum": sum_of_costs(state.c_sum, costs)})
+        return CostsToSolve(after, means[after], gaps, lambda: {**known, "c_sum": total()})

@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp._core.full import given
 from lsmdp._core.means import discounted_means, mean_costs, sum_of_costs
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
@@ -82,7 +81,7 @@ class TrackTheLeader(LearnerBase):
 
     def means(self, state: TrackState, costs: Floats) -> Floats:
         """What it tracks: the mean of all costs, before the first of these rounds and after each."""
-        return np.vstack([state.c_sum / max(state.t, 1), mean_costs(state.c_sum, costs, state.t)])
+        return np.vstack([state.c_sum / max(state.t, 1), mean_costs(state.c_sum, costs, state.t)[0]])
 
     def after(self, state: TrackState, costs: Floats, means: Floats, v: Floats, bounds: Bounds) -> TrackState:
         """The state after these rounds, with the v and the bounds that came of them."""
@@ -153,7 +152,7 @@ class TrackTheDiscounted(LearnerBase):
 
     def means(self, state: DiscountedTrackState, costs: Floats) -> Floats:
         """What it tracks: the discounted mean, before the first of these rounds and after each."""
-        return np.vstack([state.c_mean, discounted_means(given(state.c_mean), given(costs), 1.0 - self.weight)])
+        return np.vstack([state.c_mean, discounted_means(state.c_mean, costs, 1.0 - self.weight)])
 
     def after(
         self, state: DiscountedTrackState, costs: Floats, means: Floats, v: Floats, bounds: Bounds

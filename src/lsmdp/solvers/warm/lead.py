@@ -11,6 +11,7 @@ that goes on from a restored ``Lead`` has the same bits as one that was never in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -102,13 +103,15 @@ class Lead:
 
 
 class Leads(NamedTuple):
-    """The leaders of consecutive costs: a row of ``v``, bounds and steps for each, and the last of them as a whole.
+    """The leaders of consecutive costs: bounds and steps of each, and the last of them as a whole.
+
+    The first of ``v`` is where they began, so that the leader of row k of the costs is at k + 1.
 
     ``sums`` is what their certificates have summed up, so that the accounts of the rounds need not do it again; it is
     empty where that is not known.
     """
 
-    v: Floats
+    v: Sequence[Floats] | Floats
     lo: Floats
     hi: Floats
     steps: Ints
@@ -120,12 +123,13 @@ def lead(lmdp: LMDP, costs: Floats, gaps: Floats, start: Lead) -> Leads:
     """The optimum for each row of costs, certified within its gap, each from the last."""
     if not len(costs):
         nothing = np.empty(0)
-        return Leads(np.empty((0, lmdp.n)), nothing, nothing, np.empty(0, np.int64), start, full.UNKNOWN)
+        return Leads([start.v], nothing, nothing, np.empty(0, np.int64), start, full.UNKNOWN)
     if lmdp.square is not None:
         return _written_out(lmdp, lmdp.square, costs, gaps, start)
     before = Followed(start.v, start.lo, start.hi, start.steps, start.anchor, start.age, start.spent, start.recent)
     found, last = follow(lmdp, costs, gaps, before, start.kept)
-    return Leads(*found, Lead(*last, start.inverse, start.debt, start.kept), full.UNKNOWN)
+    values = [start.v, *found.v] if len(found.v) < 2 else np.vstack([start.v, found.v])  # long ones are not copied
+    return Leads(values, *found[1:], Lead(*last, start.inverse, start.debt, start.kept), full.UNKNOWN)
 
 
 def _written_out(lmdp: LMDP, square: full.Square, costs: Floats, gaps: Floats, start: Lead) -> Leads:
@@ -152,4 +156,4 @@ def _written_out(lmdp: LMDP, square: full.Square, costs: Floats, gaps: Floats, s
         inverse=leads.inverse,
         debt=leads.debt,
     )
-    return Leads(leads.v[1:], leads.lo, leads.hi, leads.steps, last, leads.sums)
+    return Leads(leads.v, leads.lo, leads.hi, leads.steps, last, leads.sums)
