@@ -72,10 +72,10 @@ def write(name: str, record: Record, page: Callable[[Record], str], figure: Any,
 def fill(name: str, record: Record, **more: Any) -> str:
     """The template of a case with the numbers of its record, and some that follow from them."""
     filled = (TEMPLATES / f"{name}.md").read_text(encoding="utf-8").format_map(record | more)
-    return "\n\n".join(_wrapped(block) for block in filled.rstrip("\n").split("\n\n")) + "\n"
+    return "\n\n".join(wrapped(block) for block in filled.rstrip("\n").split("\n\n")) + "\n"
 
 
-def _wrapped(block: str) -> str:
+def wrapped(block: str) -> str:
     """Prose and lists in lines of equal length; tables, headings, pictures and commands keep theirs."""
     if block.startswith("    "):
         return block

@@ -284,6 +284,36 @@ def test_a_capability_that_is_asked_for_by_name_is_found() -> None:
     assert not asked_for('getattr(costs, name); hasattr(table, "columns")')
 
 
+TUPLES_AND_NOTEBOOKS = {"_replace", "_asdict", "_fields", "_make", "_repr_html_", "_repr_mimebundle_"}
+
+
+def private_names(source: str) -> list[str]:
+    """The names of the package's inside that a test imports, or asks an object for."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in ("lsmdp", "cases", "benchmarks"):
+            found += [name.name for name in node.names if name.name.startswith("_") or "_core" in (node.module or "")]
+        elif isinstance(node, ast.Attribute) and re.match(r"_[a-zA-Z]", node.attr):
+            whose = ast.unparse(node.value).split(".")[0]
+            if node.attr not in TUPLES_AND_NOTEBOOKS and whose not in ("self", "typer"):
+                found.append(f"{whose}.{node.attr}")
+    return found
+
+
+def test_tests_go_through_public_names() -> None:
+    """So that the inside can change: only what is in tests/core knows it."""
+    tests = Path(__file__).parent
+    sources = [path for path in sorted(tests.rglob("*.py")) if "core" not in path.relative_to(tests).parts]
+    offenders = {path.name: names for path in sources if (names := private_names(path.read_text(encoding="utf-8")))}
+    assert not offenders
+
+
+def test_a_private_name_is_found() -> None:
+    assert private_names("from lsmdp._core.sparse import flow") == ["flow"]
+    assert private_names("from lsmdp.solvers import factored, _hidden") == ["_hidden"]
+    assert private_names("row._replace(t=1); plan._held") == ["plan._held"]
+
+
 def test_nothing_is_pickled() -> None:
     uses = {module_name(path): pickle_uses(path.read_text()) for path in SOURCES}
     assert {module: found for module, found in uses.items() if found} == {}

@@ -70,10 +70,10 @@ def test_a_page_names_the_command_that_makes_it(name: str, monkeypatch: pytest.M
 def test_prose_is_wrapped_and_the_rest_is_not() -> None:
     table = page.table(["a", "b"], [["x", "-1.0"]])
     assert table == "| a | b |\n| --- | ---: |\n| x | -1.0 |"
-    assert page._wrapped(table) == table.replace("-1", "−1")
-    assert page._wrapped("    a command  with   -1") == "    a command  with   -1"
-    assert page._wrapped("one\ntwo") == "one two"
-    assert page._wrapped("- one\n  two\n- three") == "- one two\n- three"
+    assert page.wrapped(table) == table.replace("-1", "−1")
+    assert page.wrapped("    a command  with   -1") == "    a command  with   -1"
+    assert page.wrapped("one\ntwo") == "one two"
+    assert page.wrapped("- one\n  two\n- three") == "- one two\n- three"
 
 
 @pytest.mark.parametrize(

@@ -285,7 +285,7 @@ def test_stationary_law_of_stiff_chains(seed: int) -> None:
     rng = np.random.default_rng(seed)
     P = stiff(int(rng.integers(3, 9)), int(rng.integers(0, 30)), rng)
     exact = exact_stationary(P)
-    for law in (chain.stationary(P), dense_reduction(P), laws._reduced(laws.factor.plan(P))):
+    for law in (chain.stationary(P), dense_reduction(P), laws.reduced(laws.factor.plan(P))):
         assert worst_ratio(law, exact) < 1e-13
 
 
@@ -331,7 +331,7 @@ def test_sparse_routes_agree_with_dense_reduction(spread: float) -> None:
     n = 600
     P = stiff(n, 300, np.random.default_rng(5), spread)
     exact = dense_reduction(P)
-    reduced = laws._reduced(laws.factor.plan(P))
+    reduced = laws.reduced(laws.factor.plan(P))
     assert np.abs(reduced / exact - 1).max() < 1e-11
     assert np.abs(chain.stationary(P) / exact - 1).max() < 1e-10
 
@@ -341,7 +341,7 @@ def test_power_steps_find_the_law_of_a_graph_that_mixes(monkeypatch: pytest.Monk
     plan = laws.factor.plan(P)
     assert plan.flops > laws.QUICK_FLOPS
     law = chain.stationary(P)
-    monkeypatch.setattr(laws, "_iterated", lambda *_: None)
+    monkeypatch.setattr(laws, "iterated", lambda *_: None)
     assert np.abs(law / chain.stationary(P) - 1).max() < 1e-10
     with pytest.raises(ConvergenceError, match=r"power steps converge too slowly for 1,500 states.*would fill up"):
         chain.stationary(P, work=laws.QUICK_FLOPS)
@@ -352,9 +352,9 @@ def test_power_steps_that_settle_at_once_still_need_a_witness() -> None:
     n = 700
     rows, cols = np.tile(np.arange(n), 4), np.concatenate([rng.permutation(n) for _ in range(4)])
     P = as_kernel(sparse.csr_array((np.full(4 * n, 0.25), (rows, cols)), shape=(n, n)))  # doubly stochastic
-    assert laws._iterated(P) == pytest.approx(np.full(n, 1 / n), rel=1e-13)
+    assert laws.iterated(P) == pytest.approx(np.full(n, 1 / n), rel=1e-13)
     apart = as_kernel(sparse.block_diag([P, P]))  # uniform is stationary, but not the only law
-    assert laws._iterated(apart) is None
+    assert laws.iterated(apart) is None
 
 
 @pytest.mark.parametrize("link", [1e-3, 1e-8, 1e-15])
@@ -364,7 +364,7 @@ def test_power_steps_do_not_mistake_two_parts_for_one(link: float) -> None:
     inside = sparse.block_diag([half, half], format="lil")
     inside[0, 150], inside[150, 0] = 5 * link, 3 * link
     P = kernel_of(inside)
-    assert laws._iterated(P) is None
+    assert laws.iterated(P) is None
     law = chain.stationary(P)
     flow = law[0] * P[0, 150], law[150] * P[150, 0]
     assert flow[0] == pytest.approx(flow[1], rel=1e-10)  # the balance of the two parts
@@ -385,7 +385,7 @@ def test_the_reference_state_follows_the_chain(reverse: bool) -> None:
     if reverse:
         P = as_kernel(P[::-1][:, ::-1])
     exact = exact_stationary(drift_with_jumps(25, 1e-12))[:4:-1]  # the far left does not matter
-    for law in (chain.stationary(P), laws._reduced(laws.factor.plan(P))):
+    for law in (chain.stationary(P), laws.reduced(laws.factor.plan(P))):
         assert worst_ratio((law if reverse else law[::-1])[:20], exact) < 1e-13
 
 
@@ -401,9 +401,9 @@ def test_two_wells_beyond_float64_are_refused() -> None:
 
 def test_a_law_that_does_not_balance_is_not_returned() -> None:
     P = as_kernel([[0.5, 0.5], [0.25, 0.75]])
-    laws._verify(P, np.array([1 / 3, 2 / 3]))
+    laws.verify(P, np.array([1 / 3, 2 / 3]))
     with pytest.raises(ConvergenceError, match=r"mu\(x\) = 0.4 at state 0, but mu P differs from it by 0.05"):
-        laws._verify(P, np.array([0.4, 0.6]))
+        laws.verify(P, np.array([0.4, 0.6]))
 
 
 def test_stationary_needs_one_class() -> None:

@@ -20,7 +20,6 @@ from typer.testing import Result
 
 import lsmdp
 from lsmdp import LMDP
-from lsmdp._core.sparse import residual
 from lsmdp.errors import CostError, ModelError
 from lsmdp.learners import CompleteLearner, Learner
 
@@ -461,4 +460,4 @@ def test_brackets_and_guarantees_allow_for_rounding() -> None:
     assert wide.bracket.high == pytest.approx(narrow.bracket.high + 5 * OFF, abs=1e-12)
     (far,), (near,) = wide.learners, narrow.learners
     assert far.guarantee[1] == pytest.approx(near.guarantee[1] + 10 * OFF, abs=1e-8)  # the leader is found to 1e-10
-    assert residual(lmdp.P, c, c, 1.0, OFF)[2] == pytest.approx(residual(lmdp.P, c, c, 1.0)[2] + OFF)
+    assert lmdp.moves.residual(c, c)[2] == pytest.approx(plain.moves.residual(c, c)[2] + OFF)

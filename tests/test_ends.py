@@ -327,7 +327,7 @@ class TestHorizon:
         plan = lsmdp.solve(lsmdp.ring(4), np.zeros((2500, 4)), Horizon())
         plan.policy(1234)
         assert len(plan.kept) == 51
-        assert [len(block) for block in plan._held.values()] == [51]
+        assert [len(block) for block in plan.held.values()] == [51]
 
 
 class TestPeriodic:

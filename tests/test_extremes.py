@@ -23,8 +23,6 @@ from lsmdp import (
     runs,
     solve,
 )
-from lsmdp._core import sparse_play
-from lsmdp._core.sparse import flow
 from lsmdp.game import Game
 
 Run = Callable[..., Result]
@@ -95,8 +93,7 @@ def steep_models(draw: st.DrawFn) -> tuple[LMDP, Matrix, Matrix]:
 def test_a_change_of_policy_is_that_of_its_definition(model: tuple[LMDP, Matrix, Matrix]) -> None:
     """Where the policies are alike, y is known to some eps only, and so q y^2/2 to some eps y: that is allowed for."""
     lmdp, v, other = model
-    flows = [flow(lmdp.P, values, lmdp.temperature) for values in (v, other)]
-    kl, change = sparse_play.divergence(lmdp.P, *flows)
+    kl, change = lmdp.moves.divergence(lmdp.moves.flow(v), lmdp.moves.flow(other))
     with mpmath.workdps(DIGITS):
         P = lmdp.P.toarray()
         true, distance = exact_divergence(*(exact_policy(P, values, lmdp.temperature) for values in (v, other)))

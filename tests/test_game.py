@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from itertools import islice
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -21,7 +20,6 @@ from lsmdp import (
     random_graph,
     solve,
 )
-from lsmdp._core import sparse, sparse_play
 from lsmdp.game import (
     Game,
     Round,
@@ -218,37 +216,6 @@ def test_rounds_is_lazy() -> None:
     assert all(isinstance(record, Round) for record in records)
 
 
-def test_tracking_reads_P_twice_to_learn_and_four_times_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    loops = {sparse: ("certify",), sparse_play: ("spread", "compare")}  # where v is flat, nothing else reads P
-    reads = {name: 0 for names in loops.values() for name in names}
-
-    def counted(module: ModuleType, name: str) -> None:
-        compiled = getattr(module, f"_{name}")
-
-        def call(*arguments: object) -> object:
-            known = name == "certify" and arguments[5]  # s = P w of the accounts serves the learner
-            reads[name] += not known
-            return compiled(*arguments)
-
-        monkeypatch.setattr(module, f"_{name}", call)
-
-    lmdp, learner = grid(20, 20), TrackTheLeader()
-    assert lmdp.law_is_cheap
-    game = Game.begin(lmdp, [learner])
-    for module, names in loops.items():
-        for name in names:
-            counted(module, name)
-    learner.observe(lmdp, learner.init(lmdp), np.ones(400))
-    assert sum(reads.values()) == 2
-    reads.update(dict.fromkeys(reads, 0))
-    game.play(uniform(1, 400))
-    assert sum(reads.values()) == 6
-    reads.update(dict.fromkeys(reads, 0))
-    (records,) = game.play(uniform(1, 400, 1))
-    assert np.isfinite(records.ideal_loss[0])  # all the accounting is on
-    assert sum(reads.values()) == 4  # learner and accounts share what they know of the policy played
-
-
 def test_the_idealised_loss_is_left_out_where_it_would_cost_too_much() -> None:
     lmdp = random_graph(30_000, 3)
     assert not lmdp.law_is_cheap
@@ -322,7 +289,7 @@ def test_nearly_equal_policies_have_an_accurate_divergence() -> None:
     lmdp, v = small(), np.random.default_rng(1).uniform(0, 3, 5)
     other = v + 1e-10 * np.random.default_rng(2).normal(size=5)
     nudge = other - v
-    kl, change = sparse_play.divergence(lmdp.P, sparse.flow(lmdp.P, v), sparse.flow(lmdp.P, other))
+    kl, change = lmdp.moves.divergence(lmdp.moves.flow(v), lmdp.moves.flow(other))
     Q = lmdp.P.toarray() * np.exp(-v)
     Q /= Q.sum(axis=1, keepdims=True)
     variance = Q @ nudge**2 - (Q @ nudge) ** 2

@@ -18,7 +18,7 @@ from lsmdp.errors import (
     CostError,
     SpecError,
 )
-from lsmdp.follow.loop import Loop, _examined, _plain
+from lsmdp.follow.loop import Loop, examined, plain
 from lsmdp.follow.memory import Memory
 from lsmdp.learners import NAMES, completed, learner_by_name
 
@@ -275,8 +275,8 @@ class TestRefusals:
     )
     def test_the_quick_way_and_the_careful_one_agree(self, content: dict[str, Any], ascii_only: bool) -> None:
         line = json.dumps(content, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
-        quick = _plain(line)
-        assert quick is None or repr(quick) == repr(_examined(line))
+        quick = plain(line)
+        assert quick is None or repr(quick) == repr(examined(line))
 
     def test_plain_lines_go_the_quick_way(self) -> None:
         for line in (
@@ -285,7 +285,7 @@ class TestRefusals:
             b"{}",
             '{"state": "駅"}\r\n'.encode(),
         ):
-            assert repr(_plain(line)) == repr(_examined(line))
+            assert repr(plain(line)) == repr(examined(line))
 
     @pytest.mark.parametrize(
         "line",
@@ -299,9 +299,9 @@ class TestRefusals:
         ],
     )
     def test_what_is_there_twice_is_looked_at(self, line: bytes) -> None:
-        assert _plain(line) is None
+        assert plain(line) is None
         with pytest.raises(CostError, match="is there 2 times"):
-            _examined(line)
+            examined(line)
 
     def test_what_cannot_begin(self) -> None:
         with pytest.raises(SpecError, match=r'"btl" sees the cost of the round that it plays.*Use ftl\.'):

@@ -382,7 +382,7 @@ class TestShow:
         one = run("play", "ring:5", "--costs", "iid", "--rounds", 1, "--quiet").stdout
         assert "iid: 1 round from state 0" in one
         assert "-0.0000" not in one
-        assert [terminal._figure(value) for value in (-1e-9, -0.0, 735, -0.5)] == ["0.0000", "0.0000", "735", "-0.5000"]
+        assert [terminal.figure(value) for value in (-1e-9, -0.0, 735, -0.5)] == ["0.0000", "0.0000", "735", "-0.5000"]
 
     def test_the_inputs_are_not_needed(self, run: Run) -> None:
         run("play", "ring:4", "--costs", bad_round(8, 0.5), "--quiet")

@@ -34,8 +34,8 @@ from lsmdp import (
     solve,
     sticky,
 )
-from lsmdp._core.factor import eliminate
-from lsmdp.solvers.factored import _Lapack, _Reduction
+from lsmdp.solvers import factored
+from lsmdp.solvers.factored import Lapack, Reduction
 from lsmdp.solvers.inverse import inverse_iteration
 from lsmdp.solvers.problem import Attempt, Problem
 
@@ -190,7 +190,7 @@ def test_methods_agree_on_nearly_decomposable_chains(method: object) -> None:
 # inverse iteration
 
 
-def iterated(problem: Problem, v: np.ndarray, tol: float, systems: type = _Reduction, steps: int = 20) -> Attempt:
+def iterated(problem: Problem, v: np.ndarray, tol: float, systems: type = Reduction, steps: int = 20) -> Attempt:
     return inverse_iteration(problem, v, tol, systems(problem, v), steps)
 
 
@@ -203,7 +203,7 @@ def two_wells(deeper: int) -> tuple[LMDP, np.ndarray]:
     return lmdp, c
 
 
-@pytest.mark.parametrize("systems", [_Reduction, _Lapack])
+@pytest.mark.parametrize("systems", [Reduction, Lapack])
 def test_another_well_becomes_the_deepest(systems: type) -> None:
     lmdp, c = two_wells(0)
     _, other = two_wells(1)
@@ -216,13 +216,13 @@ def test_another_well_becomes_the_deepest(systems: type) -> None:
 
 
 def test_half_a_factor_does_as_well_as_a_whole_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    halves = []
+    halves, eliminate = [], factored.eliminate
 
     def watched(*given: object, symmetric: bool = False) -> object:
         halves.append(symmetric)
         return eliminate(*given, symmetric=symmetric)
 
-    monkeypatch.setattr("lsmdp.solvers.factored.eliminate", watched)
+    monkeypatch.setattr(factored, "eliminate", watched)
     problem = Problem(*two_wells(0))
     half = iterated(problem, np.zeros(problem.n), 1e-11)
     monkeypatch.setattr("lsmdp.solvers.problem._SPAN_OF_PRODUCTS", -1.0)

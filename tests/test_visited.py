@@ -426,7 +426,7 @@ def test_a_memory_goes_on_to_the_last_bit(lmdp: lsmdp.LMDP, learner: Any, tmp_pa
         loop.remember(Memory(tmp_path / "learner", lmdp, learner))
         found += [loop.answer(line) for line in part]
         assert loop.memory is not None
-        loop.memory._file.close()  # as after kill -9: the records are there, and no snapshot is made of them
+        loop.memory.file.close()  # as after kill -9: the records are there, and no snapshot is made of them
     assert found == expected
     state = lsmdp.load(tmp_path / "learner", lmdp, learner)
     assert state.t == 12
@@ -438,7 +438,7 @@ def test_a_record_that_is_none_of_this_learner_is_refused(tmp_path: Path) -> Non
         memory = Memory(place, LMDP_, Visited())
         memory.begin(Loop.of(LMDP_, Visited()).kept)
         memory.add(at, costs)
-        memory._file.close()
+        memory.file.close()
         with pytest.raises(SpecError, match="is damaged: "):
             lsmdp.load(place, LMDP_, Visited())
 

@@ -67,7 +67,7 @@ TESTED_BY = {
         "add_costs": "test_hindsight.test_sums_of_costs_lose_nothing",
     },
     "matrices": {"compare_rows": "test_matrices.test_pairs_of_rows"},
-    "means": {"discounted_means": "test_means.test_discounted_means"},
+    "means": {"_carry": "test_means.test_discounted_means"},
     "mixtures": {
         "complete": "test_mixtures.test_flows_are_completed",
         "hedge": "test_mixtures.test_weigh",

@@ -91,7 +91,7 @@ def stationary(P: CSR, *, irreducible: bool = False, work: float = WORK_OF_A_LAW
         if not irreducible:
             require_irreducible(P, "The stationary law")
         law = _reduced_or_iterated(P, work)
-    _verify(P, law)
+    verify(P, law)
     return law
 
 
@@ -119,7 +119,7 @@ def _law(m: Floats, e: Ints) -> Floats:
     return read_only(law / law.sum())
 
 
-def _verify(P: CSR, law: Floats) -> None:
+def verify(P: CSR, law: Floats) -> None:
     """Raise unless mu P = mu in every component: necessary for, not a proof of, what the methods promise."""
     error = np.abs(law @ P - law)
     wrong = np.flatnonzero(~(error <= RELATIVE_ERROR_OF_A_LAW * law + 1e-300))
@@ -135,14 +135,14 @@ def _verify(P: CSR, law: Floats) -> None:
 def _reduced_or_iterated(P: CSR, work: float) -> Floats:
     plan = factor.plan(P, MOST_FILL) if P.shape[0] <= QUICK_STATES else None
     if plan is not None and plan.entries is not None and plan.flops <= QUICK_FLOPS:
-        return _reduced(plan)
-    law = _iterated(P, work)
+        return reduced(plan)
+    law = iterated(P, work)
     if law is not None:
         return law
     if plan is None and PLAN_WORK * P.nnz <= work:
         plan = factor.plan(P, MOST_FILL)
     if plan is not None and plan.entries is not None and plan.flops <= work:
-        return _reduced(plan)
+        return reduced(plan)
     raise ConvergenceError(
         f"the stationary law was not found: power steps converge too slowly for {P.shape[0]:,} states and {P.nnz:,} "
         "moves, and an elimination would fill up. Raise work, or change the chain: a small chance to jump to a few "
@@ -150,7 +150,8 @@ def _reduced_or_iterated(P: CSR, work: float) -> Floats:
     )
 
 
-def _reduced(plan: factor.Plan) -> Floats:
+def reduced(plan: factor.Plan) -> Floats:
+    """The law by state reduction, from whichever last state leaves pivots that floats can hold."""
     P = plan.P
     for last in _references(P, plan.last):
         try:
@@ -197,7 +198,7 @@ def _lazy_step(P: CSR) -> Callable[[Floats], Floats]:
     return step
 
 
-def _iterated(P: CSR, work: float = WORK_OF_A_LAW) -> Floats | None:
+def iterated(P: CSR, work: float = WORK_OF_A_LAW) -> Floats | None:
     """Lazy power steps from the uniform law, confirmed from a single state; None if they are too slow."""
     n = P.shape[0]
     step = _lazy_step(P)

@@ -116,11 +116,12 @@ def _figures(rows: Mapping[str, Mapping[str, float | None]]) -> Table | Text:
     for name in names:
         table.add_column(name, justify="right", overflow="fold")
     for learner, row in rows.items():
-        table.add_row(learner, *(_figure(row[name]) for name in names))
+        table.add_row(learner, *(figure(row[name]) for name in names))
     return table
 
 
-def _figure(value: float | None) -> str:
+def figure(value: float | None) -> str:
+    """A number as tables show it, or a dash where there is none."""
     if value is None:
         return "-"
     if isinstance(value, int):
@@ -224,8 +225,8 @@ def _run_bounds(found: Certificates) -> Table:
         table.add_column(name, justify="left" if name == "learner" else "right")
     for row in found.bounds():
         ways = [row["spans"], row["curvature"], row["means"]]
-        figures = [text for way in ways for text in (_figure(way["bound"]), _figure(way["ratio"]))]
-        table.add_row(row["learner"], _figure(row["excess"]), *figures)
+        figures = [text for way in ways for text in (figure(way["bound"]), figure(way["ratio"]))]
+        table.add_row(row["learner"], figure(row["excess"]), *figures)
     return table
 
 

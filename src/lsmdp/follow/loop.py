@@ -242,11 +242,11 @@ def serve(loop: Loop, lines: BinaryIO, out: BinaryIO, turn: Turn) -> None:
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    said = _plain(line)
-    return _examined(line) if said is None else said
+    said = plain(line)
+    return examined(line) if said is None else said
 
 
-def _plain(line: bytes) -> dict[str, Any] | None:
+def plain(line: bytes) -> dict[str, Any] | None:
     """The object of a line that is in order beyond doubt, which takes a quarter of the time; None: look closer.
 
     This parser is silent where a key comes twice. Without a backslash, each key and each word has two quotes; so if all
@@ -263,7 +263,7 @@ def _plain(line: bytes) -> dict[str, Any] | None:
     return said if line.count(b'"') == 2 * words and b"\\" not in line else None
 
 
-def _examined(line: bytes) -> dict[str, Any]:
+def examined(line: bytes) -> dict[str, Any]:
     """The object of a line, or what is wrong with it."""
     try:
         said = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_distinct)

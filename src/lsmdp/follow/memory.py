@@ -79,13 +79,13 @@ class Memory:
         self.path, self.lmdp, self.learner = _place(path), lmdp, CompleteLearner.of(learner)
         self.added, self.due, self.spent = 0, SECONDS_BETWEEN_SNAPSHOTS, 0.0
         with _explained(self.path):
-            self._file = held(self.path, _in_use(self.path), alone=True)
+            self.file = held(self.path, _in_use(self.path), alone=True)
             clear(self.path.parent)
 
     def begin(self, fresh: Knowledge) -> Knowledge:
         """What the file knows; ``fresh`` where there was none, or it was empty."""
-        with _explained(self.path), _closing_on_error(self._file):
-            content = self._file.read()
+        with _explained(self.path), _closing_on_error(self.file):
+            content = self.file.read()
             kept = read(self.path, content, self.lmdp, self.learner) if content else fresh
             if kept.scale is not None and kept.scale != fresh.scale:
                 there, here = (" ".join(f"{value:g}" for value in scale or ()) for scale in (kept.scale, fresh.scale))
@@ -98,11 +98,11 @@ class Memory:
         """Write down where the system is and, if there is one, the cost of a round; before the round is answered."""
         record = as_record(at, c_t)
         with _explained(self.path):
-            if is_gone(self._file):
+            if is_gone(self.file):
                 raise SpecError(
                     f'"{self.path}" was removed or replaced while it was in use. Start again from what is there.'
                 )
-            if self._file.write(record) != len(record):
+            if self.file.write(record) != len(record):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self.added += 1
 
@@ -121,7 +121,7 @@ class Memory:
                 stream.write(content)
                 after = failing.enter_context(shared(stream))  # it is ours before it is there for others
             failing.pop_all()
-            before, self._file = self._file, after
+            before, self.file = self.file, after
             before.close()
         self.added, self.spent = 0, 0.0
         self.due = max(SECONDS_BETWEEN_SNAPSHOTS, COST_OF_A_SNAPSHOT * (time.perf_counter() - began))
@@ -131,7 +131,7 @@ class Memory:
         if kept is not None and self.added:
             with suppress(SpecError):
                 self.fold(kept)
-        self._file.close()
+        self.file.close()
 
 
 def _place(path: str | PathLike[str]) -> Path:

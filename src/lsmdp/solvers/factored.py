@@ -57,7 +57,7 @@ class Direct:
         """Iterate from v; gives v back unchanged where the elimination would fill in too much."""
         if problem.plan.entries is None:
             return _unchanged(problem, v)
-        return _run(problem, v, tol, _Reduction(problem, v), self.max_steps, problem.plan.work)
+        return _run(problem, v, tol, Reduction(problem, v), self.max_steps, problem.plan.work)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Dense:
         if problem.n > MOST_STATES_WRITTEN_OUT:
             return _unchanged(problem, v)
         with _one_thread():
-            return _run(problem, v, tol, _Lapack(problem, v), self.max_steps, lapack_work(problem))
+            return _run(problem, v, tol, Lapack(problem, v), self.max_steps, lapack_work(problem))
 
 
 def lapack_work(problem: Problem) -> float:
@@ -100,7 +100,7 @@ def _likely(problem: Problem, v: Floats) -> int:
     return int(np.argmin(v if np.ptp(v) > 0 else problem.c))
 
 
-class _Reduction:
+class Reduction:
     """The systems by state reduction."""
 
     def __init__(self, problem: Problem, v: Floats) -> None:
@@ -109,6 +109,7 @@ class _Reduction:
         self.repeats = int(np.clip(_SOLVES_SHARE * ratio, _FEWEST_REPEATS, _MOST_REPEATS))
 
     def resolvent(self, v: Floats, killing: Floats) -> Callable[[Floats], Floats]:
+        """What solves (I - Q_v + killing) u = b, one b after the other."""
         problem = self.problem
         flow = problem.balanced(v)
         if flow is None:
@@ -118,6 +119,7 @@ class _Reduction:
         return lambda b: factors.solve(law * b)
 
     def poisson(self, weights: Floats, r: Floats) -> Floats | None:
+        """d with (I - Q) d = r - mu.r for the chain with these weights; None where floats have none."""
         try:
             factors, mu = pinned(self.problem.plan, weights, self.reference)
             if mu[self.reference] < _RAREST_REFERENCE * mu.max():
@@ -128,6 +130,7 @@ class _Reduction:
         return factors.solve(r - mean(mu, r))
 
     def euler(self, weights: Floats, r: Floats, eps: float) -> Floats | None:
+        """d with (I - Q + eps) d = r for the chain with these weights; None where floats have none."""
         return eliminate(self.problem.plan, weights, np.full(r.size, eps)).solve(r)
 
 
@@ -160,7 +163,7 @@ def _laid_out(P: CSR) -> _Layout:
     return _Layout(order, row, column, int(np.abs(row - column).max()))
 
 
-class _Lapack:
+class Lapack:
     """The systems by LAPACK."""
 
     repeats = _LAPACK_REPEATS
@@ -169,9 +172,11 @@ class _Lapack:
         self.P, self.layout, self.reference = problem.P, _layout(problem), _likely(problem, v)
 
     def resolvent(self, v: Floats, killing: Floats) -> Callable[[Floats], Floats]:
+        """What solves (I - Q_v + killing) u = b, one b after the other."""
         return self._factored(sparse.policy_weights(self.P, v), killing)
 
     def poisson(self, weights: Floats, r: Floats) -> Floats | None:
+        """d with (I - Q) d = r - mu.r for the chain with these weights; None where floats have none."""
         end = np.zeros(r.size)
         end[self.reference] = 1.0  # the chain ends there: _core/factor.py says why this solves the Poisson equation
         try:
@@ -188,6 +193,7 @@ class _Lapack:
         return d
 
     def euler(self, weights: Floats, r: Floats, eps: float) -> Floats | None:
+        """d with (I - Q + eps) d = r for the chain with these weights; None where floats have none."""
         try:
             return self._factored(weights, np.full(r.size, eps))(r)
         except ConvergenceError:

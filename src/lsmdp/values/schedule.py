@@ -42,7 +42,7 @@ class Schedule:
     tol: float
     seconds: float
     story: tuple[str, ...] = ()
-    _held: dict[int, Floats] = field(default_factory=dict)  # the values of the block that was asked for last
+    held: dict[int, Floats] = field(default_factory=dict)  # the values of the block that was asked for last
 
     @property
     def rounds(self) -> int:
@@ -133,10 +133,10 @@ class Schedule:
         block = min(t // self.every, len(self.kept) - 2)
         if t in (0, self.rounds) or t % self.every == 0:
             return np.asarray(self.kept[-1 if t == self.rounds else t // self.every])
-        if block not in self._held:
-            self._held.clear()
-            self._held[block] = self._again(block)
-        return np.asarray(self._held[block][t - block * self.every])
+        if block not in self.held:
+            self.held.clear()
+            self.held[block] = self._again(block)
+        return np.asarray(self.held[block][t - block * self.every])
 
     def _again(self, block: int) -> Floats:
         first, last = block * self.every, min((block + 1) * self.every, self.rounds)

@@ -197,7 +197,7 @@ def _next(
         if moved or np.array_equal(anchor, v):
             break
         anchor, age, moved = v, chord.NEW, True
-    found, more = _solved(problem, c, tol, start, goal if anchor.size else 0.0, kept)
+    found, more = solved(problem, c, tol, start, goal if anchor.size else 0.0, kept)
     anchor, age = (found[0], chord.NEW) if anchor.size else (NO_ANCHOR, age)
     return _one(out, Followed(*found, steps + more, anchor, *age))
 
@@ -254,7 +254,7 @@ def _iterated(
     return done, (v, float(out.lo[done - 1]), float(out.hi[done - 1])), age
 
 
-def _solved(
+def solved(
     problem: Problem, c: Floats, tol: float, v: Floats, goal: float, kept: LeaderMemory
 ) -> tuple[_Certified, int]:
     """By elimination where a factor is worth it (there is a goal) and cheap, by whatever suits otherwise."""
