@@ -210,7 +210,7 @@ class TestCommand:
             for one in started:
                 one.kill()
                 one.wait()
-        assert (process.returncode, stdout) == (2, "")
+        assert (process.returncode, stdout) == (2, ""), stderr
         told = re.fullmatch(
             r'SpecError: the connection to the Dask cluster "(.*)" was lost\. See that its scheduler is up, and start '
             r'the sweep again\.\n\d of 5 runs are kept in "runs/long"\. Go on with: lsmdp sweep .*\n',

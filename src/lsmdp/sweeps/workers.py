@@ -31,7 +31,7 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     wait,
 )
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -100,13 +100,19 @@ class Cluster:
             try:
                 executor = client.get_executor(pure=False)
                 left = deque(jobs)
+                complete = False
                 try:  # all at once: the cluster may grow while it works
                     lost = yield from _submitted(
                         executor, len(left), work, left, (killed_worker,), lambda: client.status == "running"
                     )
+                    complete = not (lost or left)
+                except Exception:  # without a scheduler, a client has an error of its own for whatever it is asked
+                    if client.status == "running":
+                        raise
                 finally:
-                    executor.shutdown(wait=False)
-                if lost or left:
+                    with suppress(Exception):  # and refuses to cancel what it has asked for
+                        executor.shutdown(wait=False)
+                if not complete:
                     raise SpecError(
                         f'the connection to the Dask cluster "{self.address}" was lost. See that its scheduler is up, '
                         "and start the sweep again."
@@ -131,12 +137,13 @@ class Cluster:
 
 @contextmanager
 def _failures_told_once() -> Iterator[None]:
-    """Keeps errors out of the log of distributed: they come to us as exceptions, and there with tracebacks besides."""
+    """Keeps errors of Dask out of the log: they come to us as exceptions, and there with tracebacks besides."""
 
     def is_no_error(record: logging.LogRecord) -> bool:
         return record.levelno < logging.ERROR
 
-    known = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in ("distributed", "tornado")]
+    known = [logging.getLogger(name) for name in names]
     for logger in known:
         logger.addFilter(is_no_error)
     try:
