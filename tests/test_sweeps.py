@@ -284,7 +284,7 @@ class TestCluster:
         sweep, jobs = plan(SMALL)
         killed: list[int] = []
         with distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", host="127.0.0.1"
         ) as cluster:
 
             def kill(now: Any) -> None:
@@ -305,7 +305,7 @@ class TestCluster:
         with (
             dask.config.set({"distributed.scheduler.allowed-failures": 0}),
             distributed.LocalCluster(
-                n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+                n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", host="127.0.0.1"
             ) as cluster,
         ):
             results = dict(Cluster(cluster.scheduler_address).each(eval, jobs))
