@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lsmdp._core.means import discounted_means, running_sums, sum_of_costs, window_means
+from lsmdp._core.means import discounted_means, mean_costs, running_sums, tracked_means, window_means
 
 CUTS = ([40], [1] * 40, [3, 30, 7], [39, 1])
 
@@ -20,12 +20,27 @@ def test_running_sums(n: int, cut: list[int]) -> None:
     total, found = np.zeros(n), []
     for block in np.split(costs(n), np.cumsum(cut)[:-1]):
         found += list(running_sums(total, block))
-        total = sum_of_costs(total, block)
-        np.testing.assert_array_equal(total, found[-1])
+        total = found[-1]
     expected = np.zeros(n)
     for c, sums in zip(costs(n), found, strict=True):
         expected = expected + c
         np.testing.assert_array_equal(sums, expected)
+
+
+@pytest.mark.parametrize("cut", CUTS, ids=str)
+def test_means_are_sums_by_their_rounds(cut: list[int]) -> None:
+    """The mean of no costs is 0; trackers have the mean before a round too."""
+    total, t = np.zeros(7), 0
+    for block in np.split(costs(7), np.cumsum(cut)[:-1]):
+        sums, rounds = running_sums(total, block), t + 1 + np.arange(len(block))
+        means, after = mean_costs(total, block, t, 2.5)
+        np.testing.assert_array_equal(means, sums / (rounds + 2.5)[:, np.newaxis])
+        tracked, last = tracked_means(total, block, t)
+        np.testing.assert_array_equal(tracked[0], total / max(t, 1))
+        np.testing.assert_array_equal(tracked[1:], sums / rounds[:, np.newaxis])
+        np.testing.assert_array_equal(after(), sums[-1])
+        np.testing.assert_array_equal(last, sums[-1])
+        total, t = last, t + len(block)
 
 
 @pytest.mark.parametrize("cut", CUTS, ids=str)

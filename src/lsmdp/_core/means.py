@@ -17,7 +17,7 @@ from lsmdp.arrays import Floats
 
 def running_sums(c_sum: Floats, costs: Floats) -> Floats:
     """The sum of all costs after each round; c_sum is that of the rounds before."""
-    return _carried(c_sum, costs, 1.0, 1.0)
+    return _carried(c_sum, costs, 1.0, 1.0) if len(costs) > 1 else np.asarray(c_sum + costs)
 
 
 def mean_costs(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> tuple[Floats, Callable[[], Floats]]:
@@ -29,12 +29,15 @@ def mean_costs(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> tupl
     means = running_sums(c_sum, costs)
     total = means[-1].copy() if len(costs) > 1 else None
     means /= (t + 1 + np.arange(len(costs)) + kappa)[:, np.newaxis]
-    return means, lambda: sum_of_costs(c_sum, costs) if total is None else total
+    return means, lambda: running_sums(c_sum, costs)[0] if total is None else total
 
 
-def sum_of_costs(c_sum: Floats, costs: Floats) -> Floats:
-    """The sum of all costs after the last of some rounds; c_sum is the sum of those before."""
-    return np.array(running_sums(c_sum, costs)[-1]) if len(costs) > 1 else np.asarray(c_sum + costs.sum(axis=0))
+def tracked_means(c_sum: Floats, costs: Floats, t: int) -> tuple[Floats, Floats]:
+    """The mean of all costs before the first of some rounds and after each, and the sum after the last."""
+    sums, means = running_sums(c_sum, costs), np.empty((len(costs) + 1, c_sum.size))
+    np.divide(c_sum, max(t, 1), out=means[0])
+    np.divide(sums, (t + 1 + np.arange(len(costs)))[:, np.newaxis], out=means[1:])
+    return means, sums[-1].copy() if len(costs) > 1 else sums[0]
 
 
 def discounted_means(mean: Floats, costs: Floats, beta: float) -> Floats:

@@ -121,9 +121,27 @@ def flow(P: CSR, v: Floats, temperature: float = 1.0) -> Flow:
 
 def residual(P: CSR, c: Floats, v: Floats, temperature: float, slack: float = 0.0) -> tuple[Floats, float, float]:
     """r = Bv - v with bounds (lo, hi) on all of its entries, the rounding of this very computation included."""
-    r = np.empty(P.shape[0])
-    lo, hi = _bounds(P, _unevaluated(P, v, temperature, keep=False), c, slack, r)
-    return r, lo, hi
+    r = np.array(c, dtype=np.float64)
+    return r, *_bounds(P, _unevaluated(P, v, temperature, keep=False), c, slack, r)
+
+
+def update(
+    P: CSR, c: Floats, v: Floats, temperature: float, mean: Floats, share: float, slack: float = 0.0
+) -> tuple[Floats, float, float]:
+    """v + share (Bv - v) for a mean cost, with the bounds that v proves for the cost c, if there is one."""
+    of, new = _unevaluated(P, v, temperature, keep=False), np.empty(v.size)
+    given = rows(P), of, frozen(c), float(slack), new, False
+
+    def part(_: int, first: int, last: int) -> tuple[float, float]:
+        here = slice(first, last)  # one slice after the other: what is read twice is at hand
+        new[here] = mean[here]
+        found = _certify(*given, first, last)
+        new[here] *= share
+        new[here] += v[here]
+        return found
+
+    found = in_slices(P.nnz, P.shape[0], part)
+    return new, min(lo for lo, _ in found), max(hi for _, hi in found)
 
 
 def evaluate(P: CSR, c: Floats, v: Floats, temperature: float, slack: float = 0.0) -> tuple[Flow, float, float]:
@@ -284,9 +302,10 @@ def steep_sums(P: Any, v: Any, temperature: float, start: int, m: Any, s: Any) -
 
 @entry(allocates=True, nogil=True)
 def _certify(P: Any, of: Any, c: Any, slack: float, r: Any, known: bool, first: int, last: int) -> tuple[float, float]:
-    """Bounds on Bv - v if there is a cost, and whatever there is room for: Bv - v itself, s, and log s for m = low.
+    """Bounds on Bv - v if there is a cost, and whatever there is room for: s, and log s for m = low.
 
-    With ``known``, the sums and their logarithms are not computed but read. A v or a c beyond floats proves nothing.
+    Where there is an r, Bv - v for the cost 0 is added to it. With ``known``, the sums and their logarithms are not
+    computed but read. A v or a c beyond floats proves nothing.
     """
     lo, hi, bad, size, T = np.inf, -np.inf, 0, _BLOCK, of.temperature
     flat, keep, space = of.w.size > 0, of.logs.size > 0, np.empty((5, _BLOCK))
@@ -321,9 +340,9 @@ def _certify(P: Any, of: Any, c: Any, slack: float, r: Any, known: bool, first: 
                     lo = lower[k]
                 if upper[k] > hi:
                     hi = upper[k]
-            if r.size > 0:
-                for k in range(size):
-                    r[start + k] = cost[k] + ((m[k] - here[k]) - T * logs[k])
+        if r.size > 0:
+            for k in range(size):
+                r[start + k] += (m[k] - here[k]) - T * logs[k]
         if keep and not flat:
             for k in range(size):
                 of.logs[start + k] = logs[k] + (of.low - m[k]) / T

@@ -5,14 +5,17 @@ With the mean c of the costs after a round, of whatever kind it is, the first up
     once = B v = v + (c + b),    b = min v - v - T log P e^{(min v - v)/T}    (eq:bellman_V),
 
 where the mean before the round plus b in place of it bounds what the policy of v is worth (sparse.py). Where that
-policy was played, its flow is known, and with it b: then the first update does not read P.
+policy was played and v is flat, its flow is known, and with it b: then the first update does not read P.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from lsmdp._core.sparse import Flow, bounds, evaluate, flow
+import numpy as np
+
+from lsmdp._core import sparse
+from lsmdp._core.sparse import Flow
 from lsmdp.arrays import CSR, Floats, read_only
 
 
@@ -37,21 +40,14 @@ def update(
     slack: float = 0.0,
 ) -> Updated:
     """v <- B v, or (B v + B B v) / 2, ``steps`` times, for the mean after the round; ``known`` is the flow of v."""
-    if known is None:
-        known, lo, hi = evaluate(P, before, v, temperature, slack)
+    if known is None or not known.flat:
+        new, lo, hi = sparse.update(P, before, v, temperature, mean, 1.0, slack)
     else:
-        lo, hi = bounds(P, known, before, slack)
-    new = _moved(v, known, mean, 1.0)
+        new = known.base
+        new += mean
+        new += v
+        lo, hi = sparse.bounds(P, known, before, slack)
     for share in [0.5] * averaged + ([1.0] + [0.5] * averaged) * (steps - 1):
-        new = _moved(new, flow(P, new, temperature), mean, share)
+        new, _, _ = sparse.update(P, np.empty(0), new, temperature, mean, share)
     new -= new.min()
     return Updated(read_only(new), lo, hi)
-
-
-def _moved(v: Floats, of: Flow, mean: Floats, share: float) -> Floats:
-    """v + share (B v - v)."""
-    step = of.base
-    step += mean
-    step *= share
-    step += v
-    return step

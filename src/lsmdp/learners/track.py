@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp._core.means import discounted_means, mean_costs, sum_of_costs
+from lsmdp._core.means import discounted_means, tracked_means
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import Form, Past, vector
@@ -79,14 +79,6 @@ class TrackTheLeader(LearnerBase):
         """As the theory speaks of it."""
         return Tracking(self.steps, self.averaged)
 
-    def means(self, state: TrackState, costs: Floats) -> Floats:
-        """What it tracks: the mean of all costs, before the first of these rounds and after each."""
-        return np.vstack([state.c_sum / max(state.t, 1), mean_costs(state.c_sum, costs, state.t)[0]])
-
-    def after(self, state: TrackState, costs: Floats, means: Floats, v: Floats, bounds: Bounds) -> TrackState:
-        """The state after these rounds, with the v and the bounds that came of them."""
-        return TrackState(state.t + len(costs), sum_of_costs(state.c_sum, costs), v, *bounds)
-
     def policy(self, lmdp: LMDP, state: TrackState) -> Policy:
         """The policy of the tracking v."""
         return Policy(lmdp, state.v)
@@ -94,9 +86,9 @@ class TrackTheLeader(LearnerBase):
     def observe_block(self, lmdp: LMDP, state: TrackState, costs: Floats, policy: Policy | None = None) -> Played:
         """Add each cost, and take the Bellman updates for the new mean."""
         known = None if policy is None else policy.known_flow
-        means = self.means(state, costs)
+        means, total = tracked_means(state.c_sum, costs, state.t)
         found = lmdp.moves.track(self.steps, self.averaged, means, state.v, known)
-        after = self.after(state, costs, means, found.v, (float(found.lo[-1]), float(found.hi[-1])))
+        after = TrackState(state.t + len(costs), total, found.v, float(found.lo[-1]), float(found.hi[-1]))
         return Played(found.values, found.lo, found.hi, np.full(len(costs), self._passes), after)
 
     def report(self, before: TrackState, after: TrackState) -> Report:
@@ -150,16 +142,6 @@ class TrackTheDiscounted(LearnerBase):
         """Round 1 plays P."""
         return DiscountedTrackState(np.zeros(lmdp.n), np.zeros(lmdp.n), 0.0, 0.0)
 
-    def means(self, state: DiscountedTrackState, costs: Floats) -> Floats:
-        """What it tracks: the discounted mean, before the first of these rounds and after each."""
-        return np.vstack([state.c_mean, discounted_means(state.c_mean, costs, 1.0 - self.weight)])
-
-    def after(
-        self, state: DiscountedTrackState, costs: Floats, means: Floats, v: Floats, bounds: Bounds
-    ) -> DiscountedTrackState:
-        """The state after these rounds, with the v and the bounds that came of them."""
-        return DiscountedTrackState(means[-1].copy(), v, *bounds)
-
     def policy(self, lmdp: LMDP, state: DiscountedTrackState) -> Policy:
         """The policy of the tracking v."""
         return Policy(lmdp, state.v)
@@ -169,9 +151,9 @@ class TrackTheDiscounted(LearnerBase):
     ) -> Played:
         """Take in each cost, and take a Bellman update for the new mean."""
         known = None if policy is None else policy.known_flow
-        means = self.means(state, costs)
+        means = np.vstack([state.c_mean, discounted_means(state.c_mean, costs, 1.0 - self.weight)])
         found = lmdp.moves.track(1, True, means, state.v, known)
-        after = self.after(state, costs, means, found.v, (float(found.lo[-1]), float(found.hi[-1])))
+        after = DiscountedTrackState(means[-1].copy(), found.v, float(found.lo[-1]), float(found.hi[-1]))
         return Played(found.values, found.lo, found.hi, np.full(len(costs), 2), after)
 
     def report(self, before: DiscountedTrackState, after: DiscountedTrackState) -> Report:
