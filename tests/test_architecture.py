@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tokenize
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -399,6 +400,19 @@ def test_every_constant_has_a_sentence() -> None:
     modules = {module_name(path): constants(path.read_text()) for path in SOURCES}
     unexplained = {module: [one.name for one in found if not one.is_explained] for module, found in modules.items()}
     assert {module: names for module, names in unexplained.items() if names} == {}
+
+
+def test_what_only_one_module_uses_is_private_to_it() -> None:
+    """A name without an underscore is an invitation: so it says that another module, or a test, has taken it up."""
+    folders = [ROOT, *(ROOT.parents[1] / name for name in ("tests", "benchmarks", "cases", "docs"))]
+    users = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".md")]
+    used_by = Counter(word for path in users for word in set(re.findall(r"\w+", path.read_text(encoding="utf-8"))))
+    offenders = {
+        module_name(path): names
+        for path in SOURCES
+        if (names := [one.name for one in constants(path.read_text()) if one.name[0] != "_" and used_by[one.name] == 1])
+    }
+    assert offenders == {}
 
 
 def test_the_reader_sees_every_kind_of_constant() -> None:

@@ -40,8 +40,8 @@ from lsmdp.mixture import same_policy
 from lsmdp.model import LMDP
 from lsmdp.theory import certify
 
-ROUNDS_OF_A_CHECK = 12  # A trial game has this many rounds: enough for blocks of several sizes, and soon played.
-MIDDLE = 5  # A trial game is cut after this many rounds, which divides the rounds of a check with a rest.
+_ROUNDS_OF_A_CHECK = 12  # A trial game has this many rounds: enough for blocks of several sizes, and soon played.
+_MIDDLE = 5  # A trial game is cut after this many rounds, which divides the rounds of a check with a rest.
 
 
 class CheckError(LsmdpError):
@@ -79,10 +79,10 @@ def check_learner(
     if "observe_at" in known.has:
         players.append(CompleteLearner.of(Along(known, seed)))
     for player, lmdp in product(players, _models(seed) if models is None else models):
-        costs = np.random.default_rng((seed, lmdp.n)).uniform(0.0, 1.0, (ROUNDS_OF_A_CHECK, lmdp.n))
+        costs = np.random.default_rng((seed, lmdp.n)).uniform(0.0, 1.0, (_ROUNDS_OF_A_CHECK, lmdp.n))
         with _told(player, lmdp, "it learns"):
             trial = Trial(player, lmdp, costs, list(_states(player, lmdp, costs)))
-        for check, doing in RULES.items():
+        for check, doing in _RULES.items():
             with _told(player, lmdp, doing):
                 check(trial)
 
@@ -171,22 +171,22 @@ def _check_blindness(trial: Trial) -> None:
 def _check_game(trial: Trial) -> None:
     """In one go, in blocks and round by round."""
     whole = _in_one_go(trial)[1]
-    for size, how in ((1, "round by round"), (MIDDLE, "in blocks")):
+    for size, how in ((1, "round by round"), (_MIDDLE, "in blocks")):
         game = Game.begin(trial.lmdp, trial.learner)
-        parts = (game.play(trial.costs[first : first + size]) for first in range(0, ROUNDS_OF_A_CHECK, size))
+        parts = (game.play(trial.costs[first : first + size]) for first in range(0, _ROUNDS_OF_A_CHECK, size))
         _require_same(trial, whole, [row for part in parts for row in _rows(part)], how)
 
 
 def _check_checkpoint(trial: Trial) -> None:
     """Stopped in the middle, and resumed from what a run folder would keep."""
     before, after = (Game.begin(trial.lmdp, trial.learner) for _ in range(2))
-    rows = _rows(before.play(trial.costs[:MIDDLE]))
+    rows = _rows(before.play(trial.costs[:_MIDDLE]))
     buffer = io.BytesIO()
     np.savez(buffer, **before.to_arrays())
     buffer.seek(0)
     with np.load(buffer, allow_pickle=False) as stored:
         after.restore({name: stored[name] for name in stored.files})
-    rows += _rows(after.play(trial.costs[MIDDLE:]))
+    rows += _rows(after.play(trial.costs[_MIDDLE:]))
     _require_same(trial, _in_one_go(trial)[1], rows, "after its state went through a file")
     same = trial.bits(after.players[0].state) == trial.bits(trial.states[-1])
     trial.require(same, "plays on differently after its state went through a file")
@@ -196,9 +196,9 @@ def _check_memory(trial: Trial) -> None:
     """Saved and loaded."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, "learner")
-        save(place, trial.lmdp, trial.learner, trial.states[MIDDLE])
+        save(place, trial.lmdp, trial.learner, trial.states[_MIDDLE])
         state = load(place, trial.lmdp, trial.learner)
-    for c_t in trial.costs[MIDDLE:]:
+    for c_t in trial.costs[_MIDDLE:]:
         state = trial.learner.observe(trial.lmdp, state, c_t)
     trial.require(trial.bits(state) == trial.bits(trial.states[-1]), "plays on differently after save and load")
 
@@ -229,7 +229,7 @@ def _check_regret(trial: Trial) -> None:
 
 
 # Each check is named with what a learner does while it is checked, for the sentence that says what went wrong.
-RULES: dict[Callable[[Trial], None], str] = {
+_RULES: dict[Callable[[Trial], None], str] = {
     _check_support: "it chooses a policy",
     _check_purity: "it chooses and learns",
     _check_replay: "it learns again",

@@ -56,7 +56,7 @@ from lsmdp.errors import ModelError
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy, Policy
 
-TOLERANCE_OF_CONSTRAINTS = ROW_SUM_TOLERANCE  # Constraints may be missed by as much as the rows of P may miss 1.
+_TOLERANCE_OF_CONSTRAINTS = ROW_SUM_TOLERANCE  # Constraints may be missed by as much as the rows of P may miss 1.
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Feasibility:
         """The largest of the four."""
         return max(self.balance, self.mass, self.negativity, self.off_support)
 
-    def holds(self, tol: float = TOLERANCE_OF_CONSTRAINTS) -> bool:
+    def holds(self, tol: float = _TOLERANCE_OF_CONSTRAINTS) -> bool:
         """Whether no condition is violated by more than ``tol``."""
         return self.worst <= tol
 
@@ -161,7 +161,7 @@ def dual_value(lmdp: LMDP, v: Any, c: Any) -> float:
     return residual(lmdp.P, as_cost(c, lmdp.names), as_value(v, lmdp.names), lmdp.temperature)[1]  # app:dual
 
 
-def duality_gap(lmdp: LMDP, pi: Any, c: Any, v: Any, *, tol: float = TOLERANCE_OF_CONSTRAINTS) -> float:
+def duality_gap(lmdp: LMDP, pi: Any, c: Any, v: Any, *, tol: float = _TOLERANCE_OF_CONSTRAINTS) -> float:
     """f(pi; c) - dual_value(v): a bound on what pi pays beyond the optimum. pi must be feasible within ``tol``."""
     measure = _as_measure(pi, lmdp.n)
     found = feasibility(lmdp, measure)

@@ -45,8 +45,8 @@ from lsmdp.arrays import (
 from lsmdp.errors import CostError
 from lsmdp.labels import name_state
 
-TINIEST = float(np.finfo(np.float64).tiny)  # Chances below the smallest float of full precision have lost digits.
-LEAST_SAFE_WEIGHT = 1e-290  # A weight below this might lose digits, or its row have nothing but such weights.
+_TINIEST = float(np.finfo(np.float64).tiny)  # Chances below the smallest float of full precision have lost digits.
+_LEAST_SAFE_WEIGHT = 1e-290  # A weight below this might lose digits, or its row have nothing but such weights.
 
 
 def tilted(P: CSR, costs: Floats, temperature: float, labels: Sequence[str] | None = None) -> tuple[CSR, Floats, float]:
@@ -58,7 +58,7 @@ def tilted(P: CSR, costs: Floats, temperature: float, labels: Sequence[str] | No
     weights, base, off = _weights(P, dearer)
     total = np.add.reduceat(weights, rows)
     chances = weights / np.repeat(total, entries)
-    if (lost := np.flatnonzero(chances < TINIEST)).size:
+    if (lost := np.flatnonzero(chances < _TINIEST)).size:
         at = int(lost[0])
         x = name_state(int(np.searchsorted(P.indptr, at, side="right")) - 1, labels)
         raise CostError(
@@ -76,7 +76,7 @@ def _weights(P: CSR, dearer: Floats) -> tuple[Floats, Floats, Floats]:
     """w of each move, b of each row, and by how many u the chance of each move is off."""
     rows, entries = P.indptr[:-1], np.diff(P.indptr)
     weights, off = P.data * np.exp(-dearer), 2.0 * dearer + 4.0
-    rare = np.minimum.reduceat(weights, rows) < LEAST_SAFE_WEIGHT
+    rare = np.minimum.reduceat(weights, rows) < _LEAST_SAFE_WEIGHT
     base = np.zeros(rows.size)
     if rare.any():
         logs = np.log(P.data)

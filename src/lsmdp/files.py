@@ -30,10 +30,10 @@ from lsmdp.errors import SpecError
 # Files that are being written have such names until they are moved to their places.
 DRAFT = re.compile(r"\.lsmdp-[0-9a-f]{16}\.tmp")
 # Files are opened with these flags, where the system has them: no link is followed, and no byte is changed.
-FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 # A file may be taken for this many seconds before that is an error; others hold it far shorter.
-SECONDS_OF_A_MOMENT = 1.0
-SECONDS_BETWEEN_ATTEMPTS = 0.01  # So many seconds pass between two attempts to take a file, which nobody notices.
+_SECONDS_OF_A_MOMENT = 1.0
+_SECONDS_BETWEEN_ATTEMPTS = 0.01  # So many seconds pass between two attempts to take a file, which nobody notices.
 POSIX = os.name == "posix"  # An open file can be replaced on POSIX systems only.
 
 
@@ -147,8 +147,8 @@ def held(path: Path, taken: str, *, alone: bool) -> BinaryIO:
     ``alone``, nobody else has it, and it is made where it is not there. Otherwise it is there, and only those are kept
     away who want it for themselves. Where it is taken for longer than a second, ``taken`` is raised.
     """
-    flags = (os.O_RDWR | os.O_CREAT if alone else os.O_RDONLY) | FLAGS
-    deadline = time.monotonic() + SECONDS_OF_A_MOMENT
+    flags = (os.O_RDWR | os.O_CREAT if alone else os.O_RDONLY) | _FLAGS
+    deadline = time.monotonic() + _SECONDS_OF_A_MOMENT
     while True:
         file = os.fdopen(os.open(path, flags, 0o666), "r+b" if alone else "rb", buffering=0)
         try:
@@ -160,7 +160,7 @@ def held(path: Path, taken: str, *, alone: bool) -> BinaryIO:
         file.close()  # it is taken, or was replaced in this moment
         if time.monotonic() >= deadline:
             raise SpecError(taken)
-        time.sleep(SECONDS_BETWEEN_ATTEMPTS)
+        time.sleep(_SECONDS_BETWEEN_ATTEMPTS)
 
 
 def shared(stream: BinaryIO) -> BinaryIO:
@@ -190,7 +190,7 @@ def _draft(folder: Path, mode: int | None) -> tuple[Path, BinaryIO]:
     while True:
         path = folder / f".lsmdp-{os.urandom(8).hex()}.tmp"
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | FLAGS, 0o666 if mode is None else mode)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o666 if mode is None else mode)
         except FileExistsError:
             continue
         stream = os.fdopen(descriptor, "w+b")
@@ -209,7 +209,7 @@ def _draft(folder: Path, mode: int | None) -> tuple[Path, BinaryIO]:
 
 
 def _clear(path: Path) -> None:
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | FLAGS), "rb", buffering=0) as file:
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | _FLAGS), "rb", buffering=0) as file:
         is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
         if is_file and _locks(file.fileno()) and _is_at(path, file):
             os.unlink(path)

@@ -29,7 +29,7 @@ from lsmdp.inputs.frames import as_frame, is_frame
 
 NUMBER = re.compile("0|[1-9][0-9]{0,17}")  # The number of a state is written like this, and fits into 64 bits.
 # A cell of a grid is written as row,column, with or without brackets.
-ROW_AND_COLUMN = re.compile(r"\(?\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)?")
+_ROW_AND_COLUMN = re.compile(r"\(?\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)?")
 # A name stands for one of these numbers where it names no state, or a state that was dropped from the model.
 NO_STATE, DROPPED = -1, -2
 
@@ -43,7 +43,7 @@ def number_in(text: str) -> int | None:
 
 def cell_in(text: str) -> tuple[int, int] | None:
     """The cell that a text such as "11,1" names: its row and its column; None if it is anything else."""
-    found = ROW_AND_COLUMN.fullmatch(text)
+    found = _ROW_AND_COLUMN.fullmatch(text)
     return None if found is None else (int(found[1]), int(found[2]))
 
 

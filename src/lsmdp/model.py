@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     from lsmdp._core.full import Square
     from lsmdp._core.moves import Sparse
 
-UNIT_ROUNDOFF = EPS / 2  # The relative error of one operation is at most this.
-SPARSEST_GRID = 100  # Whole positions are read as those of a grid where it has at most this many cells for each state.
+_UNIT_ROUNDOFF = EPS / 2  # The relative error of one operation is at most this.
+_SPARSEST_GRID = 100  # Whole positions are read as those of a grid where it has at most this many cells for each state.
 # Beyond this many states, to find an order of elimination takes long where it turns out to be of no use.
 STATES_TO_ORDER = 20_000
 # Operations that the stationary law of a policy may take in each round of a game: about as many as the round itself.
-FLOPS_OF_A_CHEAP_LAW = 5e6
+_FLOPS_OF_A_CHEAP_LAW = 5e6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,7 +171,7 @@ class LMDP:
         if self.positions is None or (self.positions < 0).any() or (self.positions != np.floor(self.positions)).any():
             return None
         rows, cols = (int(side) + 1 for side in self.positions.max(axis=0))
-        if rows * cols > SPARSEST_GRID * self.n:
+        if rows * cols > _SPARSEST_GRID * self.n:
             return None
         taken = np.zeros((rows, cols), dtype=bool)
         taken[tuple(self.positions.astype(np.int64).T)] = True
@@ -253,7 +253,7 @@ class LMDP:
         if self.moves.at_once or self.reversible_law is not None:
             return True
         plan = self.elimination_plan if self.n <= STATES_TO_ORDER else None
-        return plan is not None and plan.entries is not None and plan.flops <= FLOPS_OF_A_CHEAP_LAW
+        return plan is not None and plan.entries is not None and plan.flops <= _FLOPS_OF_A_CHEAP_LAW
 
     def require_irreducible(self) -> None:
         """Raise an :class:`AssumptionError` that names what cannot be reached, unless P is irreducible."""
@@ -333,7 +333,7 @@ class LMDP:
 
         Leaders leave out the latter: their costs are means of many, and what those have rounded is not known here.
         """
-        return self.rounding + UNIT_ROUNDOFF * float(np.abs(c).max()) if self.rounding > 0.0 else 0.0
+        return self.rounding + _UNIT_ROUNDOFF * float(np.abs(c).max()) if self.rounding > 0.0 else 0.0
 
     def _with_kernel(self, P: CSR, rounding: float = 0.0) -> LMDP:
         return LMDP(

@@ -24,11 +24,11 @@ from lsmdp.arrays import Floats
 from lsmdp.model import LMDP
 
 RAMP = " .:-=+*%@"  # Values are drawn with these characters where there are no colours, from the least to the largest.
-WALL_SYMBOL = "#"  # A wall is drawn with this character.
-WALL_COLOUR = (88, 88, 88)  # A wall has this dark grey, which is no value's colour.
+_WALL_SYMBOL = "#"  # A wall is drawn with this character.
+_WALL_COLOUR = (88, 88, 88)  # A wall has this dark grey, which is no value's colour.
 SHADES = 64  # Values have this many colours, more than the eye tells apart.
-TALLEST = 60  # A picture has at most this many lines of cells, and so fits a screen.
-COLUMNS_BETWEEN_PICTURES = 4  # So many columns are between two pictures, enough to see two pictures.
+_TALLEST = 60  # A picture has at most this many lines of cells, and so fits a screen.
+_COLUMNS_BETWEEN_PICTURES = 4  # So many columns are between two pictures, enough to see two pictures.
 
 
 def pictures(console: Console, lmdp: LMDP, functions: Mapping[str, Floats]) -> Table:
@@ -36,11 +36,12 @@ def pictures(console: Console, lmdp: LMDP, functions: Mapping[str, Floats]) -> T
     draw, columns_per_cell = (_half_blocks, 1) if _has_colours(console) else (_characters, 2)
     images = [raster(lmdp, values) for values in functions.values()]
     needed = (
-        sum(columns_per_cell * image.shape[1] + COLUMNS_BETWEEN_PICTURES for image in images) - COLUMNS_BETWEEN_PICTURES
+        sum(columns_per_cell * image.shape[1] + _COLUMNS_BETWEEN_PICTURES for image in images)
+        - _COLUMNS_BETWEEN_PICTURES
     )
-    table = Table.grid(padding=(0, COLUMNS_BETWEEN_PICTURES, 0, 0))
+    table = Table.grid(padding=(0, _COLUMNS_BETWEEN_PICTURES, 0, 0))
     if needed <= console.width:
-        width = (console.width - COLUMNS_BETWEEN_PICTURES * (len(images) - 1)) // len(images)
+        width = (console.width - _COLUMNS_BETWEEN_PICTURES * (len(images) - 1)) // len(images)
         table.add_row(*(Text(title, "bold") for title in functions))
         table.add_row(*(draw(image, width) for image in images))
     else:
@@ -89,16 +90,16 @@ def _levels(image: Floats, count: int) -> npt.NDArray[np.int64]:
 
 
 def _characters(image: Floats, width: int) -> Text:
-    small = fitted(image, width // 2, TALLEST // 2)
-    symbols = np.array([*RAMP, WALL_SYMBOL])  # level -1 is the last one
+    small = fitted(image, width // 2, _TALLEST // 2)
+    symbols = np.array([*RAMP, _WALL_SYMBOL])  # level -1 is the last one
     lines = ["".join(row).rstrip() for row in np.repeat(symbols[_levels(small, len(RAMP))], 2, axis=1)]
     legend = f'"{RAMP}" = {np.nanmin(small):.3g} to {np.nanmax(small):.3g}'
-    walls = f", {WALL_SYMBOL} = wall" if np.isnan(small).any() else ""
+    walls = f", {_WALL_SYMBOL} = wall" if np.isnan(small).any() else ""
     return Text("\n".join([*lines, legend + walls]), no_wrap=True)
 
 
 def _half_blocks(image: Floats, width: int) -> Text:
-    small = fitted(image, width, TALLEST)
+    small = fitted(image, width, _TALLEST)
     levels = _levels(small, SHADES)
     text = Text(no_wrap=True)
     for upper in range(0, levels.shape[0], 2):
@@ -115,7 +116,7 @@ def _half_blocks(image: Floats, width: int) -> Text:
 
 @cache
 def _colour(level: Any) -> Color:
-    red, green, blue = WALL_COLOUR if level < 0 else palette()[level]
+    red, green, blue = _WALL_COLOUR if level < 0 else palette()[level]
     return Color.from_rgb(red, green, blue)
 
 

@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Operations up to which a stationary law is found by elimination, in a few tenths of a second.
-FLOPS_OF_A_LAW = 2e8
+_FLOPS_OF_A_LAW = 2e8
 # A move that floats have lost, or of which they keep few digits, is off by less than this over the sum of its row.
-LOST_MOVE = 1e-322
+_LOST_MOVE = 1e-322
 # The error of a stationary law, in the l1 norm, that lost moves may make.
-ERROR_OF_A_LAW = 1e-14
+_ERROR_OF_A_LAW = 1e-14
 
 
 class AnyPolicy(ABC):
@@ -211,7 +211,7 @@ class Policy(AnyPolicy):
 
     @property
     def _is_reducible(self) -> bool:
-        return self.lmdp.n <= STATES_TO_ORDER and self.lmdp.elimination_plan.flops <= FLOPS_OF_A_LAW
+        return self.lmdp.n <= STATES_TO_ORDER and self.lmdp.elimination_plan.flops <= _FLOPS_OF_A_LAW
 
     def _is_settled(self, Q: CSR, state: int) -> bool:
         """Whether the moves that floats have lost are too rare to matter for the law of Q, which lives in this state.
@@ -221,8 +221,8 @@ class Policy(AnyPolicy):
         before T and after it, from x and from anywhere else, differ by no more (theory/dense.py).
         """
         _, s = self.lmdp.moves.scaled_sums(self.v)
-        error = 2.0 * LOST_MOVE / float(s.min()) * float(np.diff(Q.indptr).max())
-        if error * time_by_paths(Q, state) <= ERROR_OF_A_LAW:
+        error = 2.0 * _LOST_MOVE / float(s.min()) * float(np.diff(Q.indptr).max())
+        if error * time_by_paths(Q, state) <= _ERROR_OF_A_LAW:
             return True
         if not self._is_reducible:
             return False
@@ -232,7 +232,7 @@ class Policy(AnyPolicy):
             times = eliminate(self.lmdp.elimination_plan, Q.data, end).solve(np.ones(self.lmdp.n))
         except ConvergenceError:
             return False
-        return bool(error * times.max() <= ERROR_OF_A_LAW)
+        return bool(error * times.max() <= _ERROR_OF_A_LAW)
 
     def _balanced(self, rho: Floats) -> Floats:
         """mu ~ rho w (P w), in logarithms: log mu = log rho + log s - (v + m)/T up to a constant.

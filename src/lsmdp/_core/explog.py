@@ -24,20 +24,20 @@ import numpy as np
 from lsmdp._core.compile import entry, inner
 
 # The sum of these is log 2; the first ends in 21 zero bits, so that its product with an exponent is exact.
-LOG2_HIGH, LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10
+_LOG2_HIGH, _LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 SHIFT = 6755399441055744.0  # To add this, 1.5 * 2^52, rounds to an integer, which is then in the last bits.
 # These are the bits of 1/sqrt 2, the least number that is reduced to an exponent of 0.
-BITS_OF_ROOT_HALF = np.uint64(0x3FE6A09E667F3BCD)
+_BITS_OF_ROOT_HALF = np.uint64(0x3FE6A09E667F3BCD)
 # A float has 52 bits of mantissa and an exponent that is written with 1023 added; the bits of 1 are thus the exponent
 # 1023.
-BITS_OF_ONE, BIAS, MANTISSA = np.uint64(0x3FF0000000000000), np.uint64(1023), np.uint64(52)
+_BITS_OF_ONE, _BIAS, _MANTISSA = np.uint64(0x3FF0000000000000), np.uint64(1023), np.uint64(52)
 # Of the bits of a float: where its sign is, and all others.
-SIGN_BIT, REST = np.int64(63), np.int64(0x7FFFFFFFFFFFFFFF)
+_SIGN_BIT, _REST = np.int64(63), np.int64(0x7FFFFFFFFFFFFFFF)
 # These are the bits of inf; turned around, ~ of them, those of -inf.
-INFINITY = np.int64(0x7FF0000000000000)
+_INFINITY = np.int64(0x7FF0000000000000)
 REACH_OF_THE_SERIES = 1e-2  # Up to this |y|, five terms of the series of e^y - 1 - y are exact to the last digit.
 # These are the bits of 2^52; with an integer below 2^52 in its last bits, they are a float.
-BITS_OF_2_52 = np.uint64(0x4330000000000000)
+_BITS_OF_2_52 = np.uint64(0x4330000000000000)
 
 
 @entry()
@@ -47,13 +47,13 @@ def extremes(x: Any) -> tuple[float, float]:
     Floats are ordered as the integers with the same bits are, once those of negative ones are turned around. The
     compiler takes many integers at a time, but not floats, which might be no numbers.
     """
-    least, most = INFINITY, ~INFINITY
+    least, most = _INFINITY, ~_INFINITY
     for i in range(x.size):
         bits = np.float64(x[i]).view(np.int64)
-        key = bits ^ ((bits >> SIGN_BIT) & REST)
+        key = bits ^ ((bits >> _SIGN_BIT) & _REST)
         least = key if key < least else least
         most = key if key > most else most
-    low, high = least ^ ((least >> SIGN_BIT) & REST), most ^ ((most >> SIGN_BIT) & REST)
+    low, high = least ^ ((least >> _SIGN_BIT) & _REST), most ^ ((most >> _SIGN_BIT) & _REST)
     return np.int64(low).view(np.float64), np.int64(high).view(np.float64)
 
 
@@ -63,7 +63,7 @@ def exponentials(x: Any, out: Any) -> None:
     for i in range(x.size):
         shifted = x[i] * -1.4426950408889634 + SHIFT
         k = shifted - SHIFT
-        s = (-x[i] - k * LOG2_HIGH) - k * LOG2_LOW
+        s = (-x[i] - k * _LOG2_HIGH) - k * _LOG2_LOW
         t = s * s
         even = 1 / 3628800 + t * (1 / 479001600)
         even = 1 / 40320 + t * even
@@ -75,7 +75,7 @@ def exponentials(x: Any, out: Any) -> None:
         odd = 1 / 5040 + t * odd
         odd = 1 / 120 + t * odd
         odd = 1 / 6 + t * odd
-        power = np.uint64((np.float64(shifted).view(np.uint64) + BIAS) << MANTISSA).view(np.float64)
+        power = np.uint64((np.float64(shifted).view(np.uint64) + _BIAS) << _MANTISSA).view(np.float64)
         out[i] = (1.0 + (s + t * (even + s * odd))) * power
 
 
@@ -84,9 +84,9 @@ def logarithms(x: Any, out: Any) -> None:
     """out = log x for positive normal numbers."""
     for i in range(x.size):
         bits = np.float64(x[i]).view(np.uint64)
-        exponent = (bits + (BITS_OF_ONE - BITS_OF_ROOT_HALF)) >> MANTISSA  # 1023 + the exponent of x / m
-        k = np.uint64(exponent | BITS_OF_2_52).view(np.float64) - 4503599627371519.0  # 2^52 + 1023
-        g = np.uint64(bits + BITS_OF_ONE - (exponent << MANTISSA)).view(np.float64) - 1.0
+        exponent = (bits + (_BITS_OF_ONE - _BITS_OF_ROOT_HALF)) >> _MANTISSA  # 1023 + the exponent of x / m
+        k = np.uint64(exponent | _BITS_OF_2_52).view(np.float64) - 4503599627371519.0  # 2^52 + 1023
+        g = np.uint64(bits + _BITS_OF_ONE - (exponent << _MANTISSA)).view(np.float64) - 1.0
         q = g / (2.0 + g)
         z = q * q
         t = z * z
@@ -97,7 +97,7 @@ def logarithms(x: Any, out: Any) -> None:
         odd = 2 / 13 + t * (2 / 17)
         odd = 2 / 9 + t * odd
         odd = 2 / 5 + t * odd
-        out[i] = k * LOG2_HIGH + (g - (q * (g - z * (even + z * odd)) - k * LOG2_LOW))
+        out[i] = k * _LOG2_HIGH + (g - (q * (g - z * (even + z * odd)) - k * _LOG2_LOW))
 
 
 @inner()

@@ -20,7 +20,7 @@ multiplies the gap by about |Q_v - Q_u|. The certificate of the new v costs one 
 is the first residual of the next round, r = c' + f, at no cost. A round takes steps until its gap is at most its
 tolerance, and at least one. A step that does not halve the gap asks for an inverse at the present v; where that brings
 no progress at all, the round is left to the general solver. An inverse is also renewed when the steps after the first
-of a round, summed up since the last time, are EXTRA_STEPS_OF_AN_INVERSE.
+of a round, summed up since the last time, are _EXTRA_STEPS_OF_AN_INVERSE.
 
 Inversions are rare, so the compiled loop returns to Python for them, and LAPACK makes them. It is held to one thread:
 the bits would depend on the number of threads.
@@ -63,20 +63,20 @@ from lsmdp.arrays import (
 # P is written out up to this many states, where stationary laws are cheap: beyond, an inversion would take too long.
 STATES_WRITTEN_OUT = 256
 # Up to this many states P is written out in any case, since n^3/3 operations for a law are then a few microseconds.
-STATES_OF_CHEAP_LAWS = 64
+_STATES_OF_CHEAP_LAWS = 64
 # Rows are padded to multiples of this many numbers, which is what a vector instruction takes at most.
-PADDING = 8
+_PADDING = 8
 # The sums s of values that one scale can hold are larger than this: they are at least e^-100 > 1e-44.
-SMALLEST_SUM = 1e-44
+_SMALLEST_SUM = 1e-44
 # An inverse is renewed at most this often in one round: each time the gap has become smaller, and a gap that needs more
 # of them is not about to close.
-INVERSIONS_IN_ONE_ROUND = 8
+_INVERSIONS_IN_ONE_ROUND = 8
 # An inverse is renewed after so many extra steps, which take about a third of an inversion. To wait for the whole of it
 # takes 5% longer on 50 states and a quarter longer on 200, because a new inverse serves for many rounds to come.
-EXTRA_STEPS_OF_AN_INVERSE = 32
+_EXTRA_STEPS_OF_AN_INVERSE = 32
 # An inverse is kept in single precision if n times its largest sum of a row is at most this: steps with it then leave
 # at most 1/64 of the gap by rounding.
-LARGEST_NK_IN_SINGLE_PRECISION = 2.0**17
+_LARGEST_NK_IN_SINGLE_PRECISION = 2.0**17
 # This stands in place of sums that nobody has taken yet.
 UNKNOWN = np.empty((0, 0))
 
@@ -178,7 +178,7 @@ def written_out(P: CSR, balanced: Floats | None) -> Square | None:
     n = int(P.shape[0])
     full = P.toarray()
     least = full.min(axis=0)
-    if n > STATES_OF_CHEAP_LAWS and balanced is None and not least.any():
+    if n > _STATES_OF_CHEAP_LAWS and balanced is None and not least.any():
         return None
     rows, columns = aligned(n), aligned(n)
     rows[:, :n], columns[:, :n] = full, full.T
@@ -189,13 +189,13 @@ def written_out(P: CSR, balanced: Floats | None) -> Square | None:
 
 def width(n: int) -> int:
     """n, padded."""
-    return -(-n // PADDING) * PADDING
+    return -(-n // _PADDING) * _PADDING
 
 
 def aligned(n: int, kind: type[np.floating[Any]] = np.float64) -> Floats:
     """n rows of padded zeros that begin at a multiple of 64 bytes; elsewhere products take a quarter longer."""
     size = n * width(n)
-    numbers = np.zeros(size + 2 * PADDING, kind)
+    numbers = np.zeros(size + 2 * _PADDING, kind)
     first = -numbers.ctypes.data % 64 // numbers.itemsize
     return numbers[first : first + size].reshape(n, -1)
 
@@ -238,9 +238,9 @@ def lead_block(
         before, at = at, _lead(square.columns, steps, setting, aims, at, work, row, out)
         again = before.taken > 0 and at.round == before.round
         inversions = inversions + 1 if again else 0
-        if again and (inversions == INVERSIONS_IN_ONE_ROUND or not at.gap < before.gap):
+        if again and (inversions == _INVERSIONS_IN_ONE_ROUND or not at.gap < before.gap):
             break
-        if at.taken > 0 or at.debt >= EXTRA_STEPS_OF_AN_INVERSE:
+        if at.taken > 0 or at.debt >= _EXTRA_STEPS_OF_AN_INVERSE:
             inverse, at = inverse_at(square, temperature, work[0, :n]), at._replace(debt=0)
             steps = _newton(inverse)
     return FullLeads(at.round, out.values, out.lo, out.hi, out.steps, inverse, at.debt, out.sums)
@@ -280,7 +280,7 @@ def inverse_at(square: Square, temperature: float, v: Floats) -> Floats:
     Q = square.rows[:, :n] * np.exp((v.min() - v) / temperature)
     Q /= Q.sum(axis=1, keepdims=True)
     found = inverted(Q)
-    rough = n * np.abs(found).sum(axis=1).max() <= LARGEST_NK_IN_SINGLE_PRECISION
+    rough = n * np.abs(found).sum(axis=1).max() <= _LARGEST_NK_IN_SINGLE_PRECISION
     out = aligned(n, np.float32 if rough else np.float64)
     out[:, :n] = found.T
     return read_only(out)
@@ -411,7 +411,7 @@ def _certify(setting: Any, c: Any, v: Any, span: float, logs: Any, f: Any, r: An
         r[x] = r[0]
     lo, hi = extremes(r)
     size = hi if hi > -lo else -lo
-    _, error = enclose(size, span, SMALLEST_SUM, span / temperature, temperature, setting.entries, EPS, setting.slack)
+    _, error = enclose(size, span, _SMALLEST_SUM, span / temperature, temperature, setting.entries, EPS, setting.slack)
     return (lo - error, hi + error) if hi - lo + error < np.inf else (-np.inf, np.inf)
 
 
@@ -461,7 +461,7 @@ def _lead(columns: Any, newton: Any, setting: Any, aims: Any, at: Any, work: Any
         for x in range(v.size):
             sums[t + 1, x] = s[x]
         los[t], his[t], steps[t], taken = lo, hi, taken, 0
-        if debt >= EXTRA_STEPS_OF_AN_INVERSE:
+        if debt >= _EXTRA_STEPS_OF_AN_INVERSE:
             return LeadProgress(t + 1, taken, gap, debt)
     return LeadProgress(rounds, taken, gap, debt)
 

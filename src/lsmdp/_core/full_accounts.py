@@ -60,7 +60,7 @@ from lsmdp.arrays import Floats
 # At least this share of A^2 must be left of mu.G(delta) - mu.G(eta), so that no more than six bits of the law are lost.
 SHARE_LEFT = 1 / 64
 # A block has so many rounds that an array of it holds this many numbers, 256 kB, which stay near the processor.
-NUMBERS_OF_A_BLOCK = 2**15
+_NUMBERS_OF_A_BLOCK = 2**15
 
 
 class BlockFigures(NamedTuple):
@@ -96,7 +96,7 @@ def account(
     (rounds, n), padded = costs.shape, square.columns.shape[1]
     values, costs, sums = given(values), given(costs), given(sums)
     columns, law, kl, done = np.empty((5, rounds)), law.copy(), np.empty(n), 0
-    size = min(rounds, NUMBERS_OF_A_BLOCK // padded)
+    size = min(rounds, _NUMBERS_OF_A_BLOCK // padded)
     seen, work = Weights.blank(size + 1, padded), np.empty((4, padded))
     while done < rounds:
         last = min(done + size, rounds)

@@ -76,9 +76,9 @@ LAW_GOAL = 1e-12
 # Up to this many states, a state reduction costs no more than a few products with an inverse.
 REDUCED_STATES = 16
 # So many steps towards the law of one round are tried: those that contract by less than about 0.4 are too slow to help.
-STEPS_TOWARDS_A_LAW = 30
+_STEPS_TOWARDS_A_LAW = 30
 # A new anchor takes as long as about this many products, measured for 20 to 256 states: calls of LAPACK and numpy.
-PRODUCTS_OF_AN_ANCHOR = 800
+_PRODUCTS_OF_AN_ANCHOR = 800
 # A round that is left to state reduction takes as long as about this many products, measured likewise.
 PRODUCTS_OF_A_REDUCTION = 50
 
@@ -119,7 +119,7 @@ class Equilibrium(NamedTuple):
         if square.balanced.size or n <= REDUCED_STATES:
             return cls(np.full(n, 1.0 / n), np.empty(0), np.empty(0), np.empty((0, 0)), np.inf, 0)
         blank = np.zeros(n), np.zeros(n), np.zeros((n, padded))
-        return cls(np.full(n, 1.0 / n), *blank, np.inf, PRODUCTS_OF_AN_ANCHOR)
+        return cls(np.full(n, 1.0 / n), *blank, np.inf, _PRODUCTS_OF_AN_ANCHOR)
 
 
 class LawAnchor(NamedTuple):
@@ -171,7 +171,7 @@ def _from_anchors(
     weigh_block(square, temperature, anchor[np.newaxis], UNKNOWN, own)
     held = _anchor(own, 0, rest.anchored, given(rest.inverse), rest.K)
     while k < rounds:
-        if debt >= PRODUCTS_OF_AN_ANCHOR:
+        if debt >= _PRODUCTS_OF_AN_ANCHOR:
             anchor, debt, held = values[k].copy(), 0, _anchor_at(square, seen, k, laws)
         k, debt, found = _approach(square, held, seen, laws, k, debt, work)
         if not found:
@@ -257,7 +257,7 @@ def _approach(
                 y[x] /= total
                 base[x] = law_o[x] - y[x]
                 share[x] = -y[x] * delta[x]
-            while taken < STEPS_TOWARDS_A_LAW and not ends:
+            while taken < _STEPS_TOWARDS_A_LAW and not ends:
                 mix_columns(Z, share, after)
                 moved, taken = 0.0, taken + 1
                 for x in range(padded):
@@ -280,7 +280,7 @@ def _approach(
             if n * EPS <= b * LAW_GOAL:
                 for x in range(padded):
                     found[x] = mu[x]
-                while taken < STEPS_TOWARDS_A_LAW and not ends:
+                while taken < _STEPS_TOWARDS_A_LAW and not ends:
                     _push(square.rows, w, s, found, share, after)
                     moved, taken = 0.0, taken + 1
                     for x in range(padded):
@@ -290,7 +290,7 @@ def _approach(
         debt += max(taken - 2, 0) if ends else PRODUCTS_OF_A_REDUCTION
         if not ends:
             return k, debt, False
-        if debt >= PRODUCTS_OF_AN_ANCHOR:
+        if debt >= _PRODUCTS_OF_AN_ANCHOR:
             return k + 1, debt, True
     return laws.shape[0] - 1, debt, True
 

@@ -74,7 +74,7 @@ class Accounted(NamedTuple):
 
 # These are the rows of Accounted.columns.
 QUANTITIES = ("state_cost", "control_cost", "ideal_loss", "policy_change", "ideal_step")
-NO_ROUNDS_ACCOUNTED: Floats = np.empty((len(QUANTITIES), 0))  # These are the columns of no rounds at all.
+_NO_ROUNDS_ACCOUNTED: Floats = np.empty((len(QUANTITIES), 0))  # These are the columns of no rounds at all.
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ class Sparse:
         self, t: int, values: Any, costs: Floats, law: Floats, rest: Equilibrium | None, sums: Floats
     ) -> Accounted:
         """What the rounds t, t + 1, ... cost, as many as can be done at once: here none."""
-        return Accounted(0, NO_ROUNDS_ACCOUNTED, law, rest, np.empty(0))
+        return Accounted(0, _NO_ROUNDS_ACCOUNTED, law, rest, np.empty(0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,11 +38,11 @@ from lsmdp.errors import AssumptionError, ConvergenceError
 from lsmdp.model import LMDP
 
 # So many sweeps for the exit times go before an elimination; a chain that exits soon needs far fewer.
-TIME_SWEEPS = 300
+_TIME_SWEEPS = 300
 # From this many moves on, rows are swept as they lie in memory, always forwards, and Dijkstra's algorithm, which takes
 # seconds there, is left for later.
-MANY_MOVES = 2_000_000
-SWEPT_AT_ONCE = 6  # So many sweeps are made between two looks at what they have reached, so that looking costs little.
+_MANY_MOVES = 2_000_000
+_SWEPT_AT_ONCE = 6  # So many sweeps are made between two looks at what they have reached, so that looking costs little.
 
 Spread = Callable[[Floats], Floats]
 
@@ -81,7 +81,7 @@ class FirstExit:
     @cached_property
     def is_large(self) -> bool:
         """Whether what is far apart in memory takes long to come by."""
-        return self.lmdp.nnz >= MANY_MOVES
+        return self.lmdp.nnz >= _MANY_MOVES
 
     @cached_property
     def as_stored(self) -> Ints:
@@ -161,7 +161,7 @@ class FirstExit:
             return lambda q: 2.0 * float(q.max()) * times
         if self.lmdp.elimination_plan.entries is None:
             raise ConvergenceError(
-                f"the policy takes very long to reach the goal: {TIME_SWEEPS} sweeps over the states do not tell how "
+                f"the policy takes very long to reach the goal: {_TIME_SWEEPS} sweeps over the states do not tell how "
                 "long, and an elimination would fill up. Give a goal that is easier to reach, or higher costs."
             )
         return self.factor(weights, killing).solve
@@ -179,8 +179,8 @@ class FirstExit:
             return None
         w, ones = np.zeros(self.lmdp.n), np.ones(self.lmdp.n)
         order = self.as_stored if self.is_large else self.order
-        for _ in range(TIME_SWEEPS // SWEPT_AT_ONCE):
-            for k in range(SWEPT_AT_ONCE):
+        for _ in range(_TIME_SWEEPS // _SWEPT_AT_ONCE):
+            for k in range(_SWEPT_AT_ONCE):
                 exits.sweep_linear(sparse.rows(Q), gain, ones, w, order if self.is_large or k % 2 == 0 else order[::-1])
             if ((w - Q @ w)[self.order] >= 0.5).all():
                 return w
@@ -190,7 +190,7 @@ class FirstExit:
 def _backwards(P: CSR, goals: Ints, allowed: Any) -> Ints:
     """The states that are no goal and lead to one that is allowed, in the order of a search from there."""
     n, wanted = int(P.shape[0]), goals[allowed]
-    if P.nnz >= MANY_MOVES:
+    if P.nnz >= _MANY_MOVES:
         known = np.zeros(n, dtype=np.int8)
         known[goals] = np.where(allowed, 1, 2)
         if (found := exits.leading(P, known)) is not None:

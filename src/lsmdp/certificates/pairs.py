@@ -20,8 +20,8 @@ from lsmdp.errors import ConvergenceError
 from lsmdp.model import LMDP
 
 # A pair of bounds that fails its check is made wider by this factor, which is small beside what bounds gain.
-WIDENING = 1.5
-WIDENINGS = 40  # A pair is made wider at most this many times: 1.5^40 is 10^7, and more would say nothing.
+_WIDENING = 1.5
+_WIDENINGS = 40  # A pair is made wider at most this many times: 1.5^40 is 10^7, and more would say nothing.
 
 
 class Pair(NamedTuple):
@@ -73,14 +73,14 @@ def exit_pair(problem: FirstExit, v: Floats, spread: Spread) -> Pair:
     with np.errstate(all="ignore"):
         below, above = (np.maximum(spread(np.maximum(side, 0.0) + 2.0 * e), 0.0) for side in (-r, r))
         factor, lower, upper = 1.0, None, None
-        for _ in range(WIDENINGS):
+        for _ in range(_WIDENINGS):
             if lower is None and is_below(problem, low := problem.filled(v - factor * below)):
                 lower = low
             if upper is None and is_above(problem, high := problem.filled(v + factor * above)):
                 upper = high
             if lower is not None and upper is not None:
                 break
-            factor *= WIDENING
+            factor *= _WIDENING
     nothing = np.full(v.size, np.inf)
     if lower is not None and upper is not None:
         return Pair(read_only(lower), read_only(upper))
@@ -133,8 +133,8 @@ class Discount:
             rest = (1.0 - self.discount) * (1.0 - EPS)
             least, most = float((r - 2.0 * e).min()), float((r + 2.0 * e).max())
             margin = float(e.max()) + EPS * float(np.abs(v).max())  # v + constant is rounded, too
-            for attempt in range(WIDENINGS):
-                extra = margin * (WIDENING**attempt - 1.0)
+            for attempt in range(_WIDENINGS):
+                extra = margin * (_WIDENING**attempt - 1.0)
                 lower, upper = v + (least - extra) / rest, v + (most + extra) / rest
                 if is_below(self, lower) and is_above(self, upper):
                     return Pair(read_only(lower), read_only(upper))

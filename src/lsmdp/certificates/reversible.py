@@ -29,7 +29,7 @@ from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
 # The law that policy.py computes for a reversible P has this relative error: 745 eps, and that of its sums.
-ERROR_OF_A_BALANCED_LAW = 1000.0 * EPS
+_ERROR_OF_A_BALANCED_LAW = 1000.0 * EPS
 
 
 def policy_bounds(lmdp: LMDP, c: Floats, v: Floats) -> tuple[float, float]:
@@ -44,7 +44,7 @@ def policy_bounds(lmdp: LMDP, c: Floats, v: Floats) -> tuple[float, float]:
         return low, high
     span = float(np.ptp(r))
     rounding = (high - low) - span
-    off = math.expm1(2.0 * lmdp.n * _imbalance(lmdp, rho)) + ERROR_OF_A_BALANCED_LAW
+    off = math.expm1(2.0 * lmdp.n * _imbalance(lmdp, rho)) + _ERROR_OF_A_BALANCED_LAW
     size = 2.0 * EPS * lmdp.n * float(np.abs(r).max())
     own = mean(mu, r) + off * span + rounding + size
     return low, max(low, min(high, own))

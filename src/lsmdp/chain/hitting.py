@@ -39,7 +39,7 @@ from lsmdp.errors import ConvergenceError
 
 HITTING_STATES = 3_000  # Up to this many states all hitting times are computed: n^2 numbers are then at most 72 MB.
 # Up to this many states are put together one by one; beyond, halves of them as products of matrices.
-STATES_ONE_BY_ONE = 32
+_STATES_ONE_BY_ONE = 32
 
 
 def hitting_times(P: CSR) -> Floats:
@@ -120,7 +120,7 @@ def _hit(P: Floats, t: Floats) -> Floats:
 def _visits(P: Floats, leave: Floats) -> Floats:
     """(I - P)^{-1}, where each row of P misses ``leave`` of 1: expected visits before leaving."""
     n = leave.size
-    if n <= STATES_ONE_BY_ONE:
+    if n <= _STATES_ONE_BY_ONE:
         return np.asarray(chains.visits(P, leave))
     a, b = slice(0, n // 2), slice(n // 2, n)
     N_b = _visits(P[b, b], leave[b] + P[b, a].sum(axis=1))

@@ -40,24 +40,24 @@ from lsmdp.arrays import (
 from lsmdp.chain.support import closed_class, require_irreducible
 from lsmdp.errors import AssumptionError, ConvergenceError
 
-RELATIVE_ERROR_OF_A_LAW = 1e-10  # Each entry of a stationary law is right to this relative error, or there is none.
+_RELATIVE_ERROR_OF_A_LAW = 1e-10  # Each entry of a stationary law is right to this relative error, or there is none.
 # Detailed balance holds where both sides agree to this relative error, which rounded tables of chances have.
-BALANCE_TOLERANCE = 1e-12
+_BALANCE_TOLERANCE = 1e-12
 # The contraction of power steps is measured over this many, so that an oscillation is not taken for it.
-STEPS_OF_A_CONTRACTION = 8
-SHARE_OF_STAYING = 0.1  # Power steps stay where they are with this chance, so that a periodic chain converges as well.
+_STEPS_OF_A_CONTRACTION = 8
+_SHARE_OF_STAYING = 0.1  # Power steps stay where they are with this chance, so that a periodic chain converges as well.
 # Two starts must lead to laws that agree to this relative error: what two wells have apart is far more.
-AGREEMENT = 1e-3
+_AGREEMENT = 1e-3
 
-WORK_OF_A_LAW = 3e10  # A law may take this many operations of about a nanosecond each, half a minute.
-MOVE_WORK = 3  # To read a move in a power step takes this many operations.
-PLAN_WORK = 1000  # To order an elimination takes this many operations for each move.
-QUICK_STATES = 20_000  # Up to this many states, an order of elimination takes less than half a second on any graph.
+_WORK_OF_A_LAW = 3e10  # A law may take this many operations of about a nanosecond each, half a minute.
+_MOVE_WORK = 3  # To read a move in a power step takes this many operations.
+_PLAN_WORK = 1000  # To order an elimination takes this many operations for each move.
+_QUICK_STATES = 20_000  # Up to this many states, an order of elimination takes less than half a second on any graph.
 # An elimination of up to this many operations takes a few tenths of a second, less than power steps would.
 QUICK_FLOPS = 2e8
 # The search for a state where the chain lives reads this many moves at most, in a fraction of a second.
-SEARCH_MOVES = 2e8
-MOST_FILL = 60_000_000  # A factor has at most this many entries, which take 1.2 GB.
+_SEARCH_MOVES = 2e8
+_MOST_FILL = 60_000_000  # A factor has at most this many entries, which take 1.2 GB.
 
 
 def reversible_law(P: CSR) -> Floats | None:
@@ -70,7 +70,7 @@ def reversible_law(P: CSR) -> Floats | None:
     n = P.shape[0]
     m, e, queue = np.zeros(n), np.zeros(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     moves = frozen(P.indptr), frozen(P.indices), frozen(P.data)  # one kind, whether P may be written to or not
-    balanced = chains.balance(*moves, transpose.data, BALANCE_TOLERANCE, m, e, queue)
+    balanced = chains.balance(*moves, transpose.data, _BALANCE_TOLERANCE, m, e, queue)
     return _law(m, e) if balanced else None
 
 
@@ -79,7 +79,7 @@ def is_reversible(P: CSR) -> bool:
     return reversible_law(P) is not None
 
 
-def stationary(P: CSR, *, irreducible: bool = False, work: float = WORK_OF_A_LAW) -> Floats:
+def stationary(P: CSR, *, irreducible: bool = False, work: float = _WORK_OF_A_LAW) -> Floats:
     """The stationary law of an irreducible P, to a relative accuracy of 1e-10 in every component.
 
     Components below 1e-308 are 0. Raises a ConvergenceError where no method can vouch for its result.
@@ -122,7 +122,7 @@ def _law(m: Floats, e: Ints) -> Floats:
 def verify(P: CSR, law: Floats) -> None:
     """Raise unless mu P = mu in every component: necessary for, not a proof of, what the methods promise."""
     error = np.abs(law @ P - law)
-    wrong = np.flatnonzero(~(error <= RELATIVE_ERROR_OF_A_LAW * law + 1e-300))
+    wrong = np.flatnonzero(~(error <= _RELATIVE_ERROR_OF_A_LAW * law + 1e-300))
     if wrong.size:
         x = int(wrong[0])
         raise ConvergenceError(
@@ -133,14 +133,14 @@ def verify(P: CSR, law: Floats) -> None:
 
 
 def _reduced_or_iterated(P: CSR, work: float) -> Floats:
-    plan = factor.plan(P, MOST_FILL) if P.shape[0] <= QUICK_STATES else None
+    plan = factor.plan(P, _MOST_FILL) if P.shape[0] <= _QUICK_STATES else None
     if plan is not None and plan.entries is not None and plan.flops <= QUICK_FLOPS:
         return reduced(plan)
     law = iterated(P, work)
     if law is not None:
         return law
-    if plan is None and PLAN_WORK * P.nnz <= work:
-        plan = factor.plan(P, MOST_FILL)
+    if plan is None and _PLAN_WORK * P.nnz <= work:
+        plan = factor.plan(P, _MOST_FILL)
     if plan is not None and plan.entries is not None and plan.flops <= work:
         return reduced(plan)
     raise ConvergenceError(
@@ -168,7 +168,7 @@ def _references(P: CSR, first: int = 0) -> Iterator[int]:
     yield first
     step = _lazy_step(P)
     p = np.full(P.shape[0], 1.0 / P.shape[0])
-    for _ in range(min(4 * P.shape[0], int(SEARCH_MOVES / P.nnz))):
+    for _ in range(min(4 * P.shape[0], int(_SEARCH_MOVES / P.nnz))):
         p = step(p)
     yield int(p.argmax())
 
@@ -191,26 +191,26 @@ def _lazy_step(P: CSR) -> Callable[[Floats], Floats]:
     transpose = P.T.tocsr()
 
     def step(p: Floats) -> Floats:
-        law: Floats = (1.0 - SHARE_OF_STAYING) * (transpose @ p) + SHARE_OF_STAYING * p
+        law: Floats = (1.0 - _SHARE_OF_STAYING) * (transpose @ p) + _SHARE_OF_STAYING * p
         law /= law.sum()
         return law
 
     return step
 
 
-def iterated(P: CSR, work: float = WORK_OF_A_LAW) -> Floats | None:
+def iterated(P: CSR, work: float = _WORK_OF_A_LAW) -> Floats | None:
     """Lazy power steps from the uniform law, confirmed from a single state; None if they are too slow."""
     n = P.shape[0]
     step = _lazy_step(P)
-    most = int(min(work / (2 * MOVE_WORK * P.nnz), 5000))
+    most = int(min(work / (2 * _MOVE_WORK * P.nnz), 5000))
     law, settled = _until(
-        lambda k, p, after: k * _spread(after, p) / RELATIVE_ERROR_OF_A_LAW, step, np.full(n, 1.0 / n), most
+        lambda k, p, after: k * _spread(after, p) / _RELATIVE_ERROR_OF_A_LAW, step, np.full(n, 1.0 / n), most
     )
     if not settled:
         return None
-    in_time = RELATIVE_ERROR_OF_A_LAW * math.log(1.0 / AGREEMENT) / max(_spread(step(law), law), EPS)
+    in_time = _RELATIVE_ERROR_OF_A_LAW * math.log(1.0 / _AGREEMENT) / max(_spread(step(law), law), EPS)
     start = np.eye(1, n)[0]
-    _, confirmed = _until(lambda _k, _p, after: _spread(after, law) / AGREEMENT, step, start, int(min(in_time, most)))
+    _, confirmed = _until(lambda _k, _p, after: _spread(after, law) / _AGREEMENT, step, start, int(min(in_time, most)))
     return read_only(law) if confirmed else None
 
 
@@ -224,8 +224,8 @@ def _until(
         errors.append(error(k, before, p))
         if errors[-1] <= 1.0:
             return p, k
-        if k > STEPS_OF_A_CONTRACTION and errors[-1 - STEPS_OF_A_CONTRACTION] < math.inf:
-            pace = math.log(errors[-1 - STEPS_OF_A_CONTRACTION] / errors[-1]) / STEPS_OF_A_CONTRACTION
+        if k > _STEPS_OF_A_CONTRACTION and errors[-1 - _STEPS_OF_A_CONTRACTION] < math.inf:
+            pace = math.log(errors[-1 - _STEPS_OF_A_CONTRACTION] / errors[-1]) / _STEPS_OF_A_CONTRACTION
             if math.log(errors[-1]) > pace * (most - k):
                 break
     return p, 0

@@ -34,10 +34,10 @@ __all__ = ["app", "compile", "fit", "follow", "games", "main", "pages", "paper",
 
 
 # So many objects may be made before circles among them are looked for; a start makes 240,000 that are in none.
-OBJECTS_BETWEEN_COLLECTIONS = 300_000
+_OBJECTS_BETWEEN_COLLECTIONS = 300_000
 
 
 def main() -> None:
     """The entry point of the command ``lsmdp``."""
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # to look 300 times while imports go on takes 0.15 s
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)  # to look 300 times while imports go on takes 0.15 s
     app(prog_name="lsmdp")  # also where Python was started with -c or -m: completion goes by this name

@@ -42,7 +42,7 @@ KERNEL_OPTIONS = (
     "weight",
     "undirected",
 )
-EXIT_CODES = "Exit codes: 0 done; 1 looked at and not so; 2 the input cannot be used; 130 interrupted."
+_EXIT_CODES = "Exit codes: 0 done; 1 looked at and not so; 2 the input cannot be used; 130 interrupted."
 
 Kernel = Annotated[str, typer.Argument(metavar="KERNEL", help=KERNEL_HELP, show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
@@ -78,7 +78,7 @@ Temperature = Annotated[float, typer.Option("--temperature", help="The weight of
 
 app = typer.Typer(
     help="Linearly solvable MDPs, solved with a certificate.",
-    epilog=EXIT_CODES,
+    epilog=_EXIT_CODES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

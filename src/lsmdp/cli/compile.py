@@ -17,7 +17,7 @@ import typer
 
 from lsmdp.cli.base import Json, app, complaints, print_json
 
-ROUNDS_TO_COMPILE = 40  # A game of so many rounds reaches every way in which a leader is followed.
+_ROUNDS_TO_COMPILE = 40  # A game of so many rounds reaches every way in which a leader is followed.
 
 Warmup = tuple[str, Callable[[], Any]]
 
@@ -130,7 +130,7 @@ def jobs() -> Iterator[Warmup]:
         solved(lmdp, 1.01 * c, start=found, throw=False)
 
     def play(lmdp: LMDP, sample: int) -> None:
-        costs = read_costs("iid", lmdp, rounds=ROUNDS_TO_COMPILE, seed=1)
+        costs = read_costs("iid", lmdp, rounds=_ROUNDS_TO_COMPILE, seed=1)
         played(lmdp, learners, costs, sample=sample).regret()
 
     def search(lmdp: LMDP) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lsmdp.sources.scenarios import Scenario
     from lsmdp.values import Cycle, Schedule, Values
 
-STATES_IN_A_TABLE = 20  # Up to this many states, a table shows them one by one and still fits a screen.
+_STATES_IN_A_TABLE = 20  # Up to this many states, a table shows them one by one and still fits a screen.
 END_WORDS = "average, discounted:0.99, horizon or periodic"
 
 Goals = Annotated[
@@ -256,7 +256,7 @@ def show(console: Console, found: Values | Schedule | Cycle, extra: Mapping[str,
     from lsmdp.pictures import pictures
 
     console.print(_table(found, extra))
-    if found.lmdp.n <= STATES_IN_A_TABLE:
+    if found.lmdp.n <= _STATES_IN_A_TABLE:
         console.print(_by_state(found))
     if found.lmdp.grid_shape is not None:
         import numpy as np

@@ -21,12 +21,12 @@ from lsmdp.cli.base import (
 )
 from lsmdp.files import require_writable
 
-LOG_HELP = (
+_LOG_HELP = (
     "Columns entity, time, state or, with --trips, start and end (.csv, .tsv, .txt, .parquet); or one JSON list of "
     "states a line (.jsonl)."
 )
 
-LogFile = Annotated[Path, typer.Argument(metavar="LOG", help=LOG_HELP, show_default=False)]
+LogFile = Annotated[Path, typer.Argument(metavar="LOG", help=_LOG_HELP, show_default=False)]
 Out = Annotated[Path, typer.Option("--out", help="Write the kernel, with its labels, to this .npz file.")]
 States = Annotated[
     Path | None, typer.Option("--states", metavar="FILE", help="All states in order: state, and perhaps x and y.")

@@ -28,7 +28,7 @@ from lsmdp.cli.base import (
 from lsmdp.cli.games import LEARNERS, Scale
 from lsmdp.errors import SpecError
 
-PROTOCOL = """\b
+_PROTOCOL = """\b
 In, a JSON object a line; both keys may be absent:
   {"cost": [0.1, 0.7, ...], "state": "A"}      what the round cost in each state; where the system is now
   {"cost": {"A": 0.1, "B": 0.7, ...}}          the same by label
@@ -48,7 +48,7 @@ Start = Annotated[
 ]
 
 
-@app.command(epilog=f"{PROTOCOL}\n\n{KERNELS}\n\n{LEARNERS}")
+@app.command(epilog=f"{_PROTOCOL}\n\n{KERNELS}\n\n{LEARNERS}")
 def follow(
     context: typer.Context,
     kernel: Kernel,

@@ -19,19 +19,19 @@ from lsmdp.files import require_writable
 if TYPE_CHECKING:
     from lsmdp.model import LMDP
 
-ANSWERS = (".npz", ".csv", ".parquet")  # An answer may be written to files with these endings.
-POLICIES = (".csv", ".parquet")  # A policy may be written to files with these endings.
+_ANSWERS = (".npz", ".csv", ".parquet")  # An answer may be written to files with these endings.
+_POLICIES = (".csv", ".parquet")  # A policy may be written to files with these endings.
 PAGES = (".html",)  # A page may be written to files with this ending.
 SECONDS_IN_SILENCE = 2.0  # After this many seconds a solve says that it is still at work; few take as long.
 SECONDS_BETWEEN_TICKS = 0.25  # The seconds of a long solve are shown anew this often, so that a clock is seen to run.
 
-OUT_HELP = "Write the answer to a file: a row a state (.csv, .parquet), or all of it as arrays (.npz)."
-POLICY_HELP = "Write the policy to a file, a row a move: from, to, probability, passive (.csv, .parquet)."
-REPORT_HELP = "Write a page about the answer to this .html file."
+_OUT_HELP = "Write the answer to a file: a row a state (.csv, .parquet), or all of it as arrays (.npz)."
+_POLICY_HELP = "Write the policy to a file, a row a move: from, to, probability, passive (.csv, .parquet)."
+_REPORT_HELP = "Write a page about the answer to this .html file."
 
-Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help=OUT_HELP)]
-PolicyFile = Annotated[Path | None, typer.Option("--policy", metavar="FILE", help=POLICY_HELP)]
-Report = Annotated[Path | None, typer.Option("--report", metavar="FILE", help=REPORT_HELP)]
+Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help=_OUT_HELP)]
+PolicyFile = Annotated[Path | None, typer.Option("--policy", metavar="FILE", help=_POLICY_HELP)]
+Report = Annotated[Path | None, typer.Option("--report", metavar="FILE", help=_REPORT_HELP)]
 
 # This is what is said of a file that was written, by the option that asked for it.
 HOLDS: Mapping[str, str] = {"out": "The answer is in", "policy": "The policy is in", "page": "The page is in"}
@@ -53,7 +53,7 @@ class Outputs(NamedTuple):
                 "there is a policy for each round, and --policy writes one. Keep the values with --out, or take "
                 "policies in Python: plan.policy(t), day.policy(slot)."
             )
-        asked = ((self.out, ANSWERS, "--out"), (self.policy, POLICIES, "--policy"), (self.report, PAGES, "--report"))
+        asked = ((self.out, _ANSWERS, "--out"), (self.policy, _POLICIES, "--policy"), (self.report, PAGES, "--report"))
         places: dict[Path, str] = {}
         for path, endings, option in asked:
             if path is None:

@@ -85,7 +85,7 @@ DEMO = {
     "temperature": 0.3,
     "dynamic": True,  # when and where it would have been worth most to know the costs beforehand
 }
-DEMO_STORY = """\
+_DEMO_STORY = """\
 A patrol walks at random through a museum. A danger roams the galleries, and
 nobody says where it will be next: what a cell costs is seen only after the
 patrol has moved. Steering away from the random walk costs as well. Four
@@ -102,7 +102,7 @@ def demo(out: DemoOut = Path("runs/demo"), show: Open = False, as_json: Json = F
         from lsmdp.cli.terminal import Progress
 
         if not as_json and not quiet:
-            typer.echo(DEMO_STORY)
+            typer.echo(_DEMO_STORY)
         with Progress(quiet) as progress:
             runs.resume(out, runs.Spec.of(**DEMO), watch=progress)
         summary = runs.Folder(out).summary()

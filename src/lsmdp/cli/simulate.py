@@ -32,20 +32,20 @@ from lsmdp.files import require_writable
 if TYPE_CHECKING:
     from lsmdp.game.walkers import WalkBlocks
 
-SOURCE_HELP = "Whom to watch: a kernel (a file or a name from the list below), an answer of solve (.npz), or a run."
-WALKERS_COST_HELP = "The walkers follow the optimal policy for this cost; without one, the kernel itself."
-LEARNER_HELP = "Of a run: whose policies they follow, round by round.  [default: the first]"
-STEPS_HELP = "Of each walker.  [default: 1000; of a run: its rounds, and no more]"
-START_HELP = "Where they start: label or number.  [default: drawn from the long-run law; of a run: where it starts]"
-STEPS_OF_A_WALK = 1000  # Each walker makes this many steps where nobody says how many; the help says so, too.
-LOGS = (".csv", ".parquet")  # A log of walks may be written to files with these endings.
+_SOURCE_HELP = "Whom to watch: a kernel (a file or a name from the list below), an answer of solve (.npz), or a run."
+_WALKERS_COST_HELP = "The walkers follow the optimal policy for this cost; without one, the kernel itself."
+_LEARNER_HELP = "Of a run: whose policies they follow, round by round.  [default: the first]"
+_STEPS_HELP = "Of each walker.  [default: 1000; of a run: its rounds, and no more]"
+_START_HELP = "Where they start: label or number.  [default: drawn from the long-run law; of a run: where it starts]"
+_STEPS_OF_A_WALK = 1000  # Each walker makes this many steps where nobody says how many; the help says so, too.
+_LOGS = (".csv", ".parquet")  # A log of walks may be written to files with these endings.
 
-Source = Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP, show_default=False)]
-Cost = Annotated[str | None, typer.Option("--cost", metavar="COST", help=WALKERS_COST_HELP, show_default=False)]
-Learner = Annotated[str | None, typer.Option("--learner", metavar="NAME", help=LEARNER_HELP)]
+Source = Annotated[str, typer.Argument(metavar="SOURCE", help=_SOURCE_HELP, show_default=False)]
+Cost = Annotated[str | None, typer.Option("--cost", metavar="COST", help=_WALKERS_COST_HELP, show_default=False)]
+Learner = Annotated[str | None, typer.Option("--learner", metavar="NAME", help=_LEARNER_HELP)]
 Walkers = Annotated[int, typer.Option("--walkers", metavar="N", help="How many.")]
-Steps = Annotated[int | None, typer.Option("--steps", metavar="N", help=STEPS_HELP)]
-Start = Annotated[str | None, typer.Option("--start", metavar="STATE", help=START_HELP)]
+Steps = Annotated[int | None, typer.Option("--steps", metavar="N", help=_STEPS_HELP)]
+Start = Annotated[str | None, typer.Option("--start", metavar="STATE", help=_START_HELP)]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Of all that is drawn: the same seed, the same walk.")]
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Write the log here (.csv, .parquet), not to stdout.")
@@ -77,7 +77,7 @@ def simulate(
         if as_json and out is None:
             raise SpecError("the log would go to stdout, where --json promises one object. Name a file with --out.")
         if out is not None:
-            require_writable(out, LOGS)
+            require_writable(out, _LOGS)
         from lsmdp.game import walkers as moving
         from lsmdp.output.tables import is_answer, stream_tables, write_tables
 
@@ -111,14 +111,14 @@ def simulate(
 
 LogToWrite = tuple[Any, int, "WalkBlocks"]  # the labels of the states, the steps of a walker, and what it does
 # These parameters make sense for every kind of source; all others are refused where they do not.
-COMMON = {"source", "walkers", "steps", "start", "seed", "out", "as_json"}
+_COMMON = {"source", "walkers", "steps", "start", "seed", "out", "as_json"}
 
 
 def _only(context: typer.Context, what: str, *allowed: str) -> None:
     """Raise where an option was given that says nothing about this kind of source."""
     for parameter in context.command.params:
         name = parameter.name or ""
-        if name not in COMMON and name not in allowed and context.params.get(name) != parameter.default:
+        if name not in _COMMON and name not in allowed and context.params.get(name) != parameter.default:
             raise SpecError(f"{parameter.opts[0]} says nothing about {what}. Leave it out.")
 
 
@@ -141,7 +141,7 @@ def _of_answer(path: Path, steps: int | None, walkers: int, start: str | None, s
     found = read_answer(path)
     lmdp = LMDP(found.Q, found.labels)
     law = found.mu if start is None and found.mu is not None else first_law(lmdp, start)
-    steps = STEPS_OF_A_WALK if steps is None else steps
+    steps = _STEPS_OF_A_WALK if steps is None else steps
     return lmdp.labels, steps, wander(lmdp.P, law, steps, walkers, seed)
 
 
@@ -161,7 +161,7 @@ def _of_kernel(
     from lsmdp.sources import read_cost, read_edge_costs, read_model
 
     lmdp = read_model(kernel, **reading)
-    labels, steps = lmdp.labels, STEPS_OF_A_WALK if steps is None else steps
+    labels, steps = lmdp.labels, _STEPS_OF_A_WALK if steps is None else steps
     if cost is None and edge_costs is None:
         return labels, steps, wander(lmdp.P, first_law(lmdp, start), steps, walkers, seed)
     c = read_cost("zero" if cost is None else cost, lmdp)

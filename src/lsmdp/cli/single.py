@@ -39,7 +39,7 @@ from lsmdp.errors import (
 )
 from lsmdp.sources.names import COSTS
 
-COST_HELP = (
+_COST_HELP = (
     "A file (.npy, .csv, .tsv, .txt, .parquet) or a name from the list below. With --edge-costs it may be left out: "
     "zero."
 )
@@ -48,9 +48,9 @@ ONE_WAY = (".graphml", ".gml", ".csv", ".tsv", ".txt", ".parquet")
 # The epilogue of each command that takes one cost lists the costs by name.
 COST_NAMES = listing("Costs by name", {name.usage: name.meaning for name in COSTS.values()})
 
-Cost = Annotated[str | None, typer.Option("--cost", metavar="COST", help=COST_HELP, show_default=False)]
-TOL_HELP = "How far apart the bounds may be: 1e-10 for averages; for sums 1e-9, a share of the largest value."
-Tol = Annotated[float | None, typer.Option("--tol", metavar="WIDTH", help=TOL_HELP, show_default=False)]
+Cost = Annotated[str | None, typer.Option("--cost", metavar="COST", help=_COST_HELP, show_default=False)]
+_TOL_HELP = "How far apart the bounds may be: 1e-10 for averages; for sums 1e-9, a share of the largest value."
+Tol = Annotated[float | None, typer.Option("--tol", metavar="WIDTH", help=_TOL_HELP, show_default=False)]
 Explain = Annotated[bool, typer.Option("--explain", help="Say what the solver measured, chose and did.")]
 
 

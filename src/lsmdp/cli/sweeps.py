@@ -41,7 +41,7 @@ Resume = Annotated[
     typer.Option("--resume", help="Go on with the sweep in the folder. Starting it again does so too: runs are kept."),
 ]
 
-EXAMPLE = """\b
+_EXAMPLE = """\b
 A sweep file:
   models = ["ring:12", { kernel = "grid:6x6", horizons = [2000] }]
   costs = ["iid", "switching:50"]
@@ -50,7 +50,7 @@ A sweep file:
   seeds = 10"""
 
 
-@app.command(epilog=EXAMPLE)
+@app.command(epilog=_EXAMPLE)
 def sweep(
     file: File,
     jobs: Jobs = None,

@@ -46,7 +46,9 @@ def solution_table(solution: Solution) -> Table:
 
 
 # What the figures of a game are in which only the cost of the state is seen that one is in.
-ONE_PATH = "Only visited costs were seen, on one sampled path; losses are exact for the policies of that path (--seed)."
+_ONE_PATH = (
+    "Only visited costs were seen, on one sampled path; losses are exact for the policies of that path (--seed)."
+)
 
 
 def run_report(spec: Spec, summary: Mapping[str, Any]) -> Group:
@@ -71,7 +73,7 @@ def run_report(spec: Spec, summary: Mapping[str, Any]) -> Group:
     if all(bounds.values()):
         parts.append(Text("regret against all policies with mixing sum up to m, at most", "bold"))
         parts.append(_figures({name: {f"m = {m}": bound for m, bound in row.items()} for name, row in bounds.items()}))
-    notes = [YARDSTICK] * any(sees.values()) + [ONE_PATH] * (spec.feedback == "visited")
+    notes = [YARDSTICK] * any(sees.values()) + [_ONE_PATH] * (spec.feedback == "visited")
     return Group(*parts, *map(Text, [*notes, *summary.get("notes", ())]))
 
 

@@ -31,7 +31,7 @@ Entry: TypeAlias = tuple[int, str, Any]  # round, state, cost
 LONG_FORM = ("round", "state", "cost")  # A table with exactly these columns has a row for each round and state.
 # This is what pandas calls an index without a name: nothing in csv, and a word in parquet.
 INDEX_WITHOUT_A_NAME = re.compile("|__index_level_[0-9]+__")
-CHARACTERS_OF_A_LINE = 40  # So many characters of a first line are quoted in a message.
+_CHARACTERS_OF_A_LINE = 40  # So many characters of a first line are quoted in a message.
 
 
 def state_names(lmdp: LMDP) -> Sequence[str]:
@@ -167,7 +167,7 @@ def names_all(cells: Sequence[str], lmdp: LMDP) -> bool:
 def shown(cells: Sequence[str]) -> str:
     """A line as a message shows it."""
     line = ",".join(cells)
-    return line if len(line) <= CHARACTERS_OF_A_LINE else f"{line[:CHARACTERS_OF_A_LINE]}..."
+    return line if len(line) <= _CHARACTERS_OF_A_LINE else f"{line[:_CHARACTERS_OF_A_LINE]}..."
 
 
 def _is_name(cell: str, low: float, high: float) -> bool:

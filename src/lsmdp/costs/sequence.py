@@ -30,15 +30,15 @@ from lsmdp.labels import name_state
 from lsmdp.model import LMDP
 
 NUMBERS_AT_A_TIME = 2**14  # So many numbers are drawn or read at a time: 128 kB stay in a processor's cache.
-# A block has at least this many rounds, where they are no more than MOST_NUMBERS: what is done once a block, such as
+# A block has at least this many rounds, where they are no more than _MOST_NUMBERS: what is done once a block, such as
 # making room for its results, is then shared by them. A pool on 10,000 states saves a quarter of its time by that.
 ROUNDS_THAT_SHARE = 8
-MOST_NUMBERS = 2**17  # A megabyte of costs at a time is little, even where each round has many results.
+_MOST_NUMBERS = 2**17  # A megabyte of costs at a time is little, even where each round has many results.
 
 
 def block_rows(n: int) -> int:
     """How many rounds make a block."""
-    return max(1, NUMBERS_AT_A_TIME // n, min(ROUNDS_THAT_SHARE, MOST_NUMBERS // n))
+    return max(1, NUMBERS_AT_A_TIME // n, min(ROUNDS_THAT_SHARE, _MOST_NUMBERS // n))
 
 
 def gathered(rows: Iterable[Floats], size: int) -> Iterator[Floats]:

@@ -35,11 +35,11 @@ from lsmdp.chain import largest_class, search
 from lsmdp.costs.sequence import block_rows
 from lsmdp.model import LMDP
 
-POINTS_OF_THE_ELLIPSE = 96  # The target walks over this many points of an ellipse, so that it seldom skips a cell.
+_POINTS_OF_THE_ELLIPSE = 96  # The target walks over this many points of an ellipse, so that it seldom skips a cell.
 # The ellipse reaches this share of the sides of the map from its middle, and so stays inside.
-RADIUS_OF_THE_ELLIPSE = 0.35
-HAUNTS = 8  # A danger goes round this many places, enough for a tour that is not soon learnt.
-REACH_OF_A_DANGER = 8.0  # A danger is felt this many moves away, about the width of a gallery of the museum.
+_RADIUS_OF_THE_ELLIPSE = 0.35
+_HAUNTS = 8  # A danger goes round this many places, enough for a tour that is not soon learnt.
+_REACH_OF_A_DANGER = 8.0  # A danger is felt this many moves away, about the width of a gallery of the museum.
 
 
 def moving_target(lmdp: LMDP, pace: int, rng: np.random.Generator) -> Callable[[Ints], Floats]:
@@ -64,7 +64,7 @@ def roaming_danger(lmdp: LMDP, pace: int, rng: np.random.Generator) -> Callable[
 
     @lru_cache(maxsize=max(block_rows(lmdp.n), 256))
     def cost(danger: int) -> Floats:
-        return read_only(np.exp(-((distance(danger) / REACH_OF_A_DANGER) ** 2)))
+        return read_only(np.exp(-((distance(danger) / _REACH_OF_A_DANGER) ** 2)))
 
     def rows(t: Ints) -> Floats:
         return _each(cost, stops[(t - 1) // pace % stops.size])
@@ -80,7 +80,7 @@ def _each(cost: Callable[[int], Floats], places: Ints) -> Floats:
 
 def _patrol(P: CSR, rng: np.random.Generator) -> Ints:
     """A closed tour of some haunts."""
-    haunts = rng.choice(largest_class(P), size=HAUNTS)
+    haunts = rng.choice(largest_class(P), size=_HAUNTS)
     tour: list[int] = []
     for here, there in zip(haunts, np.roll(haunts, -1), strict=True):
         _, parent = search(P, int(here))
@@ -104,8 +104,8 @@ def _moves_to(P: CSR) -> Callable[[int], Floats]:
 
 def _circle(positions: Floats, rng: np.random.Generator) -> tuple[Ints, float]:
     low, high = positions.min(axis=0), positions.max(axis=0)
-    angle = 2.0 * np.pi * (rng.random() + np.arange(POINTS_OF_THE_ELLIPSE) / POINTS_OF_THE_ELLIPSE)
-    ellipse = (low + high) / 2.0 + RADIUS_OF_THE_ELLIPSE * (high - low) * np.column_stack(
+    angle = 2.0 * np.pi * (rng.random() + np.arange(_POINTS_OF_THE_ELLIPSE) / _POINTS_OF_THE_ELLIPSE)
+    ellipse = (low + high) / 2.0 + _RADIUS_OF_THE_ELLIPSE * (high - low) * np.column_stack(
         [np.cos(angle), np.sin(angle)]
     )
     nearest = np.array([np.argmin(((positions - point) ** 2).sum(axis=1)) for point in ellipse])

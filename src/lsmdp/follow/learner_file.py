@@ -45,8 +45,8 @@ from lsmdp.model import LMDP
 from lsmdp.runs.manifest import kernel_hash
 
 # The first line of a learner file says that it is one, and of which version of the format.
-LEARNER_FILE, LEARNER_FILE_VERSION = "lsmdp learner", 1
-BYTES_OF_A_HEAD = 2**16  # The first line of a learner file has at most this many bytes.
+_LEARNER_FILE, _LEARNER_FILE_VERSION = "lsmdp learner", 1
+_BYTES_OF_A_HEAD = 2**16  # The first line of a learner file has at most this many bytes.
 CHECK = struct.Struct("<I")  # A record begins with the crc32 of the rest of it.
 ENTRY = struct.Struct("<qI")  # Then come the state of the system and the number of costs; the costs follow.
 PLACE_UNKNOWN = -1  # This stands for the state of a system that has not said where it is.
@@ -83,8 +83,8 @@ def snapshot(lmdp: LMDP, learner: CompleteLearner, kept: Knowledge) -> bytes:
         )
     content = b"".join(map(forms.as_bytes, arrays.values()))
     head = {
-        "format": LEARNER_FILE,
-        "version": LEARNER_FILE_VERSION,
+        "format": _LEARNER_FILE,
+        "version": _LEARNER_FILE_VERSION,
         "lsmdp": __version__,
         **_identity(lmdp, learner),
         "rounds": kept.rounds,
@@ -136,16 +136,16 @@ def _split(path: Path, content: bytes) -> tuple[dict[str, Any], bytes, bytes]:
     """The first line of a file, the arrays, and the records, once it is certain that this is what they are."""
     line, _, rest = content.partition(b"\n")
     try:
-        head = json.loads(line[:BYTES_OF_A_HEAD])
-        known = head["format"] == LEARNER_FILE
+        head = json.loads(line[:_BYTES_OF_A_HEAD])
+        known = head["format"] == _LEARNER_FILE
     except (ValueError, TypeError, KeyError, RecursionError):
         known = False
     if not known:
         raise SpecError(f'"{path}" is not a file of a learner. Name one that lsmdp wrote, or one that does not exist.')
-    if head.get("version") != LEARNER_FILE_VERSION:
+    if head.get("version") != _LEARNER_FILE_VERSION:
         raise SpecError(
             f'"{path}" is of version {head.get("version")} of the format; this lsmdp reads version '
-            f"{LEARNER_FILE_VERSION}. Use the lsmdp that wrote it, or begin a new file."
+            f"{_LEARNER_FILE_VERSION}. Use the lsmdp that wrote it, or begin a new file."
         )
     checksum, size = head.pop("crc32", None), head.get("bytes", 0)
     body = rest[:size] if isinstance(size, int) else b""

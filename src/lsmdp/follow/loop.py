@@ -52,8 +52,11 @@ from lsmdp.policy import AnyPolicy
 from lsmdp.runs.turn import Turn
 
 KEYS = ("cost", "state")  # A line may have these keys.
-NUMBER_TYPES = {int, float}  # A cost is of one of these types; a truth value is not, though Python counts it as an int.
-LONGEST_MESSAGE = 600  # A message has at most this many characters, since a line may hold a label of a megabyte.
+_NUMBER_TYPES = {
+    int,
+    float,
+}  # A cost is of one of these types; a truth value is not, though Python counts it as an int.
+_LONGEST_MESSAGE = 600  # A message has at most this many characters, since a line may hold a label of a megabyte.
 
 Reply = dict[str, Any]
 
@@ -197,8 +200,8 @@ class Loop:
             values = given if isinstance(columns, slice) else [given[column] for column in columns.tolist()]
         else:
             raise CostError('the cost is neither a list nor an object. Write [numbers] or {"label": number, ...}.')
-        if not set(map(type, values)) <= NUMBER_TYPES:  # a truth value or a word would pass for a number
-            state, value = next((k, value) for k, value in enumerate(values) if type(value) not in NUMBER_TYPES)
+        if not set(map(type, values)) <= _NUMBER_TYPES:  # a truth value or a word would pass for a number
+            state, value = next((k, value) for k, value in enumerate(values) if type(value) not in _NUMBER_TYPES)
             shown = f"the cost of {self.lmdp.name_of(state)} is {json.dumps(value)}, not a number"
             raise CostError(f"{shown}. Correct it or fill it in.")
         try:
@@ -293,9 +296,9 @@ def _distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def _is_single(cost: Any) -> bool:
     """Whether a cost is that of one state; a truth value is none."""
-    return type(cost) in NUMBER_TYPES
+    return type(cost) in _NUMBER_TYPES
 
 
 def _shortened(message: str) -> str:
-    half = LONGEST_MESSAGE // 2
-    return message if len(message) <= LONGEST_MESSAGE else f"{message[:half]} ... {message[-half:]}"
+    half = _LONGEST_MESSAGE // 2
+    return message if len(message) <= _LONGEST_MESSAGE else f"{message[:half]} ... {message[-half:]}"

@@ -47,9 +47,9 @@ from lsmdp.learners import (
 from lsmdp.model import LMDP
 
 # So many seconds of work are between two snapshots, and at most about as many to load a file.
-SECONDS_BETWEEN_SNAPSHOTS = 1.0
+_SECONDS_BETWEEN_SNAPSHOTS = 1.0
 # There are also this many times the seconds of the last snapshot in between, so that it takes a tenth at most.
-COST_OF_A_SNAPSHOT = 10.0
+_COST_OF_A_SNAPSHOT = 10.0
 
 
 def save(path: str | PathLike[str], lmdp: LMDP, learner: AnyLearner, state: State) -> None:
@@ -77,7 +77,7 @@ class Memory:
 
     def __init__(self, path: str | PathLike[str], lmdp: LMDP, learner: AnyLearner) -> None:
         self.path, self.lmdp, self.learner = _place(path), lmdp, CompleteLearner.of(learner)
-        self.added, self.due, self.spent = 0, SECONDS_BETWEEN_SNAPSHOTS, 0.0
+        self.added, self.due, self.spent = 0, _SECONDS_BETWEEN_SNAPSHOTS, 0.0
         with _explained(self.path):
             self.file = held(self.path, _in_use(self.path), alone=True)
             clear(self.path.parent)
@@ -124,7 +124,7 @@ class Memory:
             before, self.file = self.file, after
             before.close()
         self.added, self.spent = 0, 0.0
-        self.due = max(SECONDS_BETWEEN_SNAPSHOTS, COST_OF_A_SNAPSHOT * (time.perf_counter() - began))
+        self.due = max(_SECONDS_BETWEEN_SNAPSHOTS, _COST_OF_A_SNAPSHOT * (time.perf_counter() - began))
 
     def close(self, kept: Knowledge | None) -> None:
         """Fold what is known; where that cannot be, nothing is lost, for the records are there."""

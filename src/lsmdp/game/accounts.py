@@ -39,7 +39,7 @@ from lsmdp.mixture import Mixture
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
-OWN = ("law", "walkers", "paid")  # The accounts remember these, besides what they find stationary laws with.
+_OWN = ("law", "walkers", "paid")  # The accounts remember these, besides what they find stationary laws with.
 
 
 class Bill(NamedTuple):
@@ -142,7 +142,7 @@ class Accounts:
 
     def to_arrays(self) -> dict[str, Any]:
         """Everything that the next round needs, as named arrays."""
-        arrays = {name: getattr(self, name) for name in OWN}
+        arrays = {name: getattr(self, name) for name in _OWN}
         return arrays | {f"rest.{name}": array for name, array in pack(self.rest).items()}
 
     def restore(self, arrays: Mapping[str, Any], *, alone: bool = False) -> None:
@@ -154,7 +154,7 @@ class Accounts:
         law = Form(((n,),), low=0.0, high=2.0, law=True)
         walkers = Form(((count,),), np.int64, 0, n - 1)
         require(arrays, {"law": law, "walkers": walkers, "paid": vector(count, -LARGEST_FIGURE, LARGEST_FIGURE)})
-        self.law, self.walkers, self.paid = (np.asarray(arrays[name]) for name in OWN)
+        self.law, self.walkers, self.paid = (np.asarray(arrays[name]) for name in _OWN)
         self.rest = None if alone else unpack(self.rest, arrays_below("rest", arrays))
 
 

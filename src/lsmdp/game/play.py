@@ -55,7 +55,7 @@ from lsmdp.regret import CostRange, Regret, regret
 Learners = LearnerLike | VisitingLearner | Iterable[LearnerLike | VisitingLearner]
 
 # Beyond this many states, the mean costs of the marked rounds would take more room than the rest of a game.
-STATES_WITH_MARKS = 100_000
+_STATES_WITH_MARKS = 100_000
 
 
 def start_law(lmdp: LMDP, start: int | str | Floats | None) -> Floats:
@@ -142,7 +142,7 @@ class Game:
             both = zip(self.tallies, played, strict=True)
             self.tallies = [tally.add(records.part(done, last)) for tally, records in both]
             self.t, done = self.t + last - done, last
-            if is_mark(self.t) and self.lmdp.n <= STATES_WITH_MARKS:
+            if is_mark(self.t) and self.lmdp.n <= _STATES_WITH_MARKS:
                 self.marks.append((self.t, self.seen.mean, self.tallies))
         return played
 
@@ -194,7 +194,7 @@ class Game:
     def _forms(self, past: Past) -> dict[str, Form]:
         """What the arrays must be after these rounds, those of the players aside."""
         n, t, players = self.lmdp.n, self.t, len(self.players)
-        marks = np.array(marks_until(t) if n <= STATES_WITH_MARKS else [], dtype=np.int64)
+        marks = np.array(marks_until(t) if n <= _STATES_WITH_MARKS else [], dtype=np.int64)
         ends, sums = past.costs(n) if t else anything((n,)), past.sums(n)
         largest = max(-sums.low, sums.high)
         return {

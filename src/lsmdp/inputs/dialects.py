@@ -32,7 +32,7 @@ COMMENT = re.compile(r"\s*(#|%(?![0-9A-Fa-f]{2}))")
 # A number with a decimal comma is written like this, but so may one with a comma between thousands.
 WITH_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
 # In a number like this, the comma can only be a decimal one.
-SURE_COMMA = re.compile(r"[+-]?(?:0,[0-9]+|[0-9]+,(?:[0-9]{1,2}|[0-9]{4,}))(?:[eE][+-]?[0-9]+)?")
+_SURE_COMMA = re.compile(r"[+-]?(?:0,[0-9]+|[0-9]+,(?:[0-9]{1,2}|[0-9]{4,}))(?:[eE][+-]?[0-9]+)?")
 
 Line = tuple[int, str]  # its number, counted from 1, and its text
 
@@ -153,7 +153,7 @@ def has_decimal_commas(cells: Iterable[str], separator: str | None) -> bool:
     written = [cell.strip() for cell in cells if "," in cell]
     if separator == "," or not written or not all(WITH_COMMA.fullmatch(cell) for cell in written):
         return False
-    if any(SURE_COMMA.fullmatch(cell) for cell in written):
+    if any(_SURE_COMMA.fullmatch(cell) for cell in written):
         return True
     raise SpecError(
         f'the number "{written[0]}" may be {written[0].replace(",", ".")} or {written[0].replace(",", "")}. Write '

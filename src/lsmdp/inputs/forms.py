@@ -30,8 +30,8 @@ from lsmdp.errors import SpecError
 LARGEST_NUMBER = 1e300  # Costs are at most this large (ends.py), and so is what is made of them.
 BEYOND_COUNTS = 2.0**53  # Numbers of rounds and steps stay below this, and so are exact as floats.
 # The sum of a law may be off from 1 by this, and a mean of costs from where they lie, since sums round.
-ROUNDING_OF_SUMS = 1e-9
-CHARACTERS_OF_A_WORD = 60  # So many characters of a name or a type are quoted in a message.
+_ROUNDING_OF_SUMS = 1e-9
+_CHARACTERS_OF_A_WORD = 60  # So many characters of a name or a type are quoted in a message.
 # The header of an array that numpy wrote is of this form; nothing else is believed.
 HEADER = re.compile(
     rb"\{'descr': '([<>|][biufcSUmM]\d{1,9}(?:\[\w{1,9}\])?)', 'fortran_order': (True|False), "
@@ -71,7 +71,7 @@ class Form:
             at = np.unravel_index(int(np.argmin(within)), array.shape)
             low, high = (np.broadcast_to(bound, array.shape)[at] for bound in (self.low, self.high))
             return f"holds {array[at]}, not a number from {low:.6g} to {high:.6g}"
-        if self.law and abs(float(array.sum()) - 1.0) > ROUNDING_OF_SUMS:
+        if self.law and abs(float(array.sum()) - 1.0) > _ROUNDING_OF_SUMS:
             return f"sums to {float(array.sum()):.10g}, not 1"
         return None
 
@@ -112,7 +112,7 @@ class Past(NamedTuple):
     def _form(self, shape: Shape, times: float) -> Form:
         """From so many times the lowest cost to so many times the highest, within rounding."""
         low, high = min(self.low, 0.0), max(self.high, 0.0)
-        slack = ROUNDING_OF_SUMS * (high - low)
+        slack = _ROUNDING_OF_SUMS * (high - low)
         return Form(
             (shape,), low=max(times * (low - slack), -LARGEST_NUMBER), high=min(times * (high + slack), LARGEST_NUMBER)
         )
@@ -179,4 +179,4 @@ def from_bytes(content: bytes, start: int = 0, *, whole: bool = False) -> tuple[
 
 def _short(value: object) -> str:
     text = str(value)
-    return text if len(text) <= CHARACTERS_OF_A_WORD else f"{text[:CHARACTERS_OF_A_WORD]}..."
+    return text if len(text) <= _CHARACTERS_OF_A_WORD else f"{text[:_CHARACTERS_OF_A_WORD]}..."

@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 
 # What is noticed while files are read goes to this logger, which is that of the library.
-LOGGER = logging.getLogger("lsmdp")
+_LOGGER = logging.getLogger("lsmdp")
 
 
 def guessed(source: object, text: str) -> None:
     """Say how something was read that could have been meant otherwise."""
-    LOGGER.warning("%s: %s", source, text)
+    _LOGGER.warning("%s: %s", source, text)
 
 
 def mention(source: object, text: str) -> None:
     """Say what was done, where that is worth knowing and was asked for."""
-    LOGGER.info("%s: %s", source, text)
+    _LOGGER.info("%s: %s", source, text)

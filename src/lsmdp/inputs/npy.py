@@ -35,24 +35,24 @@ from lsmdp.inputs.files import (
 )
 from lsmdp.inputs.forms import Array
 
-MAGIC = b"\x93NUMPY"  # A file of numpy begins with these bytes.
-LONGEST_HEADER = 10_000  # A header has at most this many bytes, as for numpy itself.
-MOST_AXES = 32  # An array has at most this many axes in any version of numpy.
-BYTES_OF_THE_LARGEST_ARRAY = 2**62  # An array of more bytes than this would overflow inside numpy.
+_MAGIC = b"\x93NUMPY"  # A file of numpy begins with these bytes.
+_LONGEST_HEADER = 10_000  # A header has at most this many bytes, as for numpy itself.
+_MOST_AXES = 32  # An array has at most this many axes in any version of numpy.
+_BYTES_OF_THE_LARGEST_ARRAY = 2**62  # An array of more bytes than this would overflow inside numpy.
 # Numbers are read in pieces of this many bytes, so that few are waited for where a file ends early.
-BYTES_OF_A_PIECE = 2**20
+_BYTES_OF_A_PIECE = 2**20
 
 # An item of a header is a word, a colon and a text, a truth value or a shape.
-ITEM = re.compile(
+_ITEM = re.compile(
     r"""\ ?(?P<quote>['"])(?P<key>\w+)(?P=quote)\ ?:\ ?
         (?:(?P<mark>['"])(?P<text>[^'"]*)(?P=mark)|(?P<word>True|False)|\((?P<sizes>[0-9L,\ ]*)\))\ ?,?""",
     re.VERBOSE,
 )
 # The type of an array is written in this way; only such words are shown to numpy.
-DTYPE_WORD = re.compile(r"[<>|=]?[?biufcmMOSUV][0-9]{0,9}(\[[0-9a-zA-Z]+\])?")
+_DTYPE_WORD = re.compile(r"[<>|=]?[?biufcmMOSUV][0-9]{0,9}(\[[0-9a-zA-Z]+\])?")
 
 # These are the errors that reading a damaged zip file may end in.
-ZIP_ERRORS = (BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError, OverflowError, KeyError)
+_ZIP_ERRORS = (BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError, OverflowError, KeyError)
 
 
 class Header(NamedTuple):
@@ -166,11 +166,11 @@ def read_npz(path: Path) -> dict[str, Array]:
 def read_header(stream: IO[bytes]) -> Header:
     """The header of a .npy file, with the stream left at the first number."""
     start = stream.read(8)
-    if start[:6] != MAGIC or start[6:] not in (b"\x01\x00", b"\x02\x00", b"\x03\x00"):
+    if start[:6] != _MAGIC or start[6:] not in (b"\x01\x00", b"\x02\x00", b"\x03\x00"):
         raise UnreadableError("it does not begin as a .npy file does")
     width = 2 if start[6] == 1 else 4
     length = int.from_bytes(stream.read(width), "little")
-    if length > LONGEST_HEADER:
+    if length > _LONGEST_HEADER:
         raise UnreadableError(f"its header would have {length:,} bytes")
     text = stream.read(length)
     if len(text) < length:
@@ -182,7 +182,7 @@ def _parsed(text: str, start: int) -> Header:
     text = re.sub(r"\s+", " ", text).strip()
     at, found = 1, {}
     while text[at:].strip() not in ("}", ""):
-        item = ITEM.match(text, at)
+        item = _ITEM.match(text, at)
         if item is None:
             raise UnreadableError(f'its header says "{_quoted(text)}"')
         found[item["key"]] = item
@@ -201,7 +201,7 @@ def _quoted(text: str) -> str:
 
 def _dtype(kind: str) -> np.dtype[Any]:
     try:
-        dtype = np.dtype(kind) if DTYPE_WORD.fullmatch(kind) else None
+        dtype = np.dtype(kind) if _DTYPE_WORD.fullmatch(kind) else None
     except (TypeError, ValueError, OverflowError):
         dtype = None
     if dtype is None or not dtype.itemsize:
@@ -213,10 +213,10 @@ def _dtype(kind: str) -> np.dtype[Any]:
 
 def _shape(sizes: str) -> tuple[int, ...]:
     words = [word.strip().removesuffix("L") for word in sizes.split(",") if word.strip()]  # Python 2 wrote 3L
-    if len(words) > MOST_AXES or not all(word.isdigit() and len(word) < 20 for word in words):
+    if len(words) > _MOST_AXES or not all(word.isdigit() and len(word) < 20 for word in words):
         raise UnreadableError(f'its shape is "({_quoted(sizes)})"')
     shape = tuple(map(int, words))
-    if math.prod(size for size in shape if size) > BYTES_OF_THE_LARGEST_ARRAY:
+    if math.prod(size for size in shape if size) > _BYTES_OF_THE_LARGEST_ARRAY:
         raise UnreadableError(f'its shape is "({_quoted(sizes)})"')
     return shape
 
@@ -234,7 +234,7 @@ def _filled(header: Header, stream: IO[bytes]) -> Array:
     flat = np.empty(header.size, dtype=np.uint8)
     at = 0
     while at < flat.size:
-        count: int = stream.readinto(flat[at : at + BYTES_OF_A_PIECE])  # type: ignore[attr-defined]
+        count: int = stream.readinto(flat[at : at + _BYTES_OF_A_PIECE])  # type: ignore[attr-defined]
         if not count:
             raise UnreadableError(f"it ends after {at:,} of {flat.size:,} bytes of numbers")
         at += count
@@ -250,5 +250,5 @@ def _guarded() -> Iterator[None]:
         yield
     except UnreadableError:
         raise
-    except ZIP_ERRORS as broken:
+    except _ZIP_ERRORS as broken:
         raise broken_off(broken) from None

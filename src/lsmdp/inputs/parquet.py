@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 CHECKSUMS: Mapping[str, Any] = {"write_page_checksum": True}  # Tables are written with a checksum on each page.
 # So many bytes of a column are held while it is read. pyarrow 17 and 18 cannot do that: they refuse healthy files whose
 # pages are about as large as the buffer.
-BYTES_OF_A_BUFFER = 2**16
-BYTES_OF_A_NUMBER = 8  # A number takes this many bytes in memory.
+_BYTES_OF_A_BUFFER = 2**16
+_BYTES_OF_A_NUMBER = 8  # A number takes this many bytes in memory.
 
 
 class Parquet:
@@ -50,7 +50,7 @@ class Parquet:
 
         self.size = require_regular(path)
         with _guarded():
-            self._file = ParquetFile(path, buffer_size=BYTES_OF_A_BUFFER, page_checksum_verification=True)
+            self._file = ParquetFile(path, buffer_size=_BYTES_OF_A_BUFFER, page_checksum_verification=True)
         try:
             self._look()
         except BaseException:
@@ -75,7 +75,7 @@ class Parquet:
 
     def table(self) -> pa.Table:
         """All rows."""
-        require_affordable(max(self.rows * len(self.names) * BYTES_OF_A_NUMBER, self._encoded), self.size)
+        require_affordable(max(self.rows * len(self.names) * _BYTES_OF_A_NUMBER, self._encoded), self.size)
         with _guarded():
             table = self._file.read()
             table.validate(full=True)

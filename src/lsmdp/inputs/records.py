@@ -16,7 +16,7 @@ from lsmdp.inputs.files import UnreadableError, require_regular
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-MOST_FAULTS = 3  # So many faults of a record are named; somebody who repairs three sees the others next.
+_MOST_FAULTS = 3  # So many faults of a record are named; somebody who repairs three sees the others next.
 
 
 def read_json(path: Path, kind: type[BaseModel]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def fitted(content: Any, kind: type[BaseModel]) -> dict[str, Any]:
     try:
         kind.model_validate(content, strict=True)
     except ValidationError as wrong:
-        faults = [f"{_place(fault['loc'])}: {fault['msg'].lower()}" for fault in wrong.errors()[:MOST_FAULTS]]
+        faults = [f"{_place(fault['loc'])}: {fault['msg'].lower()}" for fault in wrong.errors()[:_MOST_FAULTS]]
         raise UnreadableError("; ".join(faults)) from None
     found: dict[str, Any] = content
     return found

@@ -36,9 +36,9 @@ from lsmdp.learners.protocol import Report, State
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 
-FEEDBACKS = ("full", "visited")  # A learner may be shown the cost of every state, or that of its own state only.
+_FEEDBACKS = ("full", "visited")  # A learner may be shown the cost of every state, or that of its own state only.
 # This sets the random numbers of paths apart from those of sampled walkers, which have the same seeds and rounds.
-NUMBER_OF_PATHS = 1
+_NUMBER_OF_PATHS = 1
 
 
 class AlongState(NamedTuple):
@@ -102,14 +102,14 @@ class Along:
 
     def _drawn(self, t: int) -> np.random.Generator:
         """The random numbers of a round; 0 is before the first."""
-        return np.random.default_rng((self.seed, t, NUMBER_OF_PATHS))
+        return np.random.default_rng((self.seed, t, _NUMBER_OF_PATHS))
 
 
 def seeing(
     learners: Sequence[CompleteLearner], feedback: str, start: Floats | None = None, seed: int = 0
 ) -> list[CompleteLearner]:
     """The learners as they play with this feedback: each along a path of its own, where they see one cost a round."""
-    if feedback not in FEEDBACKS:
+    if feedback not in _FEEDBACKS:
         raise SpecError(
             f'"{feedback}" is no feedback. It is "full", where the costs of all states are seen after each round, or '
             '"visited", where only that of the state is that one is in.'

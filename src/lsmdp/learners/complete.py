@@ -57,7 +57,7 @@ from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy, Policy
 
 # How far the chances of a state may be from 1 in all, as those of a policy may (checks.py).
-ROUNDING_OF_A_ROW = 1e-12
+_ROUNDING_OF_A_ROW = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,7 +329,7 @@ def _are_kernels(lmdp: LMDP, kernels: Kernels, rows: int) -> bool:
         return False
     sums = np.add.reduceat(kernels.weights, lmdp.P.indptr[:-1], axis=1)
     least = np.min(kernels.weights) >= 0.0
-    return bool(least and np.abs(sums - 1.0).max() < ROUNDING_OF_A_ROW and np.isfinite(kernels.kl).all())
+    return bool(least and np.abs(sums - 1.0).max() < _ROUNDING_OF_A_ROW and np.isfinite(kernels.kl).all())
 
 
 def completed(

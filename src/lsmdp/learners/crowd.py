@@ -33,12 +33,12 @@ from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
 # Bounds that hold of any average cost: nobody asks the experts of a pool for theirs, and they would take a pass each.
-NOTHING_PROVED = (-LARGEST_NUMBER, LARGEST_NUMBER)
+_NOTHING_PROVED = (-LARGEST_NUMBER, LARGEST_NUMBER)
 # A product of at most so many multiplications is left to BLAS, which takes one thread for it: its bits are always the
 # same.
-MULTIPLICATIONS_OF_ONE_THREAD = 2**18
+_MULTIPLICATIONS_OF_ONE_THREAD = 2**18
 # Where P has more zeros than this for each of its moves, to jump from move to move is quicker than a product with all.
-LARGEST_SHARE_OF_ZEROS = 4
+_LARGEST_SHARE_OF_ZEROS = 4
 
 
 class CrowdMemory(NamedTuple):
@@ -122,7 +122,7 @@ class Crowd:
         self, lmdp: LMDP, experts: ExpertTable, states: Several, laws: Floats, known: CrowdMemory | None = None
     ) -> None:
         self.lmdp, self.experts, self.states, self.known = lmdp, experts, states, known
-        fits = lmdp.n**2 <= min(LARGEST_SHARE_OF_ZEROS * lmdp.nnz, MULTIPLICATIONS_OF_ONE_THREAD // len(states))
+        fits = lmdp.n**2 <= min(_LARGEST_SHARE_OF_ZEROS * lmdp.nnz, _MULTIPLICATIONS_OF_ONE_THREAD // len(states))
         self.P = lmdp.cache.get(f"moves of a pool{' written out' * fits}", lambda: _matrix(lmdp, fits))
         if known is None:
             self.policies = {i: self._policy(i) for i in experts.others.tolist()}
@@ -193,7 +193,7 @@ class Crowd:
 
     def _after(self, states: dict[int, State], rounds: int) -> Several:
         """The states after these rounds; those of trackers are rows of the standing."""
-        (values, stores, *_), (lo, hi) = self.standing, NOTHING_PROVED
+        (values, stores, *_), (lo, hi) = self.standing, _NOTHING_PROVED
         others, made = set(self.experts.others.tolist()), []
         for i, state in states.items():
             if i in others or rounds == 0:

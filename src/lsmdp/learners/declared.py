@@ -29,9 +29,9 @@ OPTIONAL = {
     "foresee": ("lmdp", "state", "c_t"),
 }
 # Each of these methods plays blocks of rounds; the second is the name that the first had once.
-BLOCKS = ("observe_block", "observe_all")
+_BLOCKS = ("observe_block", "observe_all")
 # A round is made of these methods: a class that has one of its own plays in its own way.
-ROUND = {"policy", "observe", "report", *BLOCKS}
+_ROUND = {"policy", "observe", "report", *_BLOCKS}
 
 
 def name_of(learner: Any) -> str:
@@ -80,8 +80,8 @@ def is_clairvoyant(learner: Any, name: str, foresees: bool) -> bool:
 def method_for_blocks(learner: Any, name: str) -> str | None:
     """The method that plays blocks, unless a subclass has a part of a round, of which the method would know nothing."""
     homes = (vars(home) for home in type(learner).__mro__)
-    below: Mapping[str, Any] = next((names for names in homes if not ROUND.isdisjoint(names)), {})
-    method = next((method for method in BLOCKS if method in below), None)
+    below: Mapping[str, Any] = next((names for names in homes if not _ROUND.isdisjoint(names)), {})
+    method = next((method for method in _BLOCKS if method in below), None)
     if method == "observe_all":
         warnings.warn(
             f'the learner "{name}" has an observe_all(lmdp, state, costs). It is called observe_block(lmdp, state, '

@@ -73,7 +73,7 @@ NAMES = {
 
 
 # This is what experts without an option do.
-HABITS = {
+_HABITS = {
     "passive": "does not steer",
     "track": "remembers all rounds",
     "ftl": "remembers all rounds",
@@ -95,7 +95,7 @@ def in_few_words(name: str) -> str:
     if found := re.fullmatch(r"clock:(\d+)", name):
         period = int(found[1])
         return f"expects costs to come back after {period:,} round{'s' * (period != 1)}"
-    return HABITS.get(name, "")
+    return _HABITS.get(name, "")
 
 
 def learner_by_name(spec: str) -> Learner:

@@ -65,7 +65,7 @@ SHARE = 1e-3
 # Where the share is negative, the weights are those of plain Hedge (mixtures.py).
 PLAIN = -1.0
 # The weights of the newest cost in the discounted means: from the last cost alone to a memory of some hundred rounds.
-NEWEST = tuple(2.0**-k for k in range(8))
+_NEWEST = tuple(2.0**-k for k in range(8))
 
 
 class PoolState(NamedTuple):
@@ -228,7 +228,7 @@ def pooled(option: str = "") -> Pool:
 
 
 def _trackers() -> list[LearnerLike]:
-    return [Passive(), TrackTheLeader(), *(TrackTheDiscounted(weight) for weight in NEWEST)]
+    return [Passive(), TrackTheLeader(), *(TrackTheDiscounted(weight) for weight in _NEWEST)]
 
 
 def _clocks(periods: list[Any]) -> list[LearnerLike]:

@@ -31,7 +31,7 @@ from lsmdp.policy import AnyPolicy
 
 State = Any  # arrays and numbers, in a type of each learner's own
 # Nothing is known of the rounds that were played: not how many there were, nor where their costs lie.
-NOTHING_KNOWN = Past()
+_NOTHING_KNOWN = Past()
 
 
 class Report(NamedTuple):
@@ -96,7 +96,7 @@ def pack(state: State) -> dict[str, Any]:
     return arrays
 
 
-def unpack(like: State, arrays: Mapping[str, Any], past: Past = NOTHING_KNOWN) -> State:
+def unpack(like: State, arrays: Mapping[str, Any], past: Past = _NOTHING_KNOWN) -> State:
     """The state of the same type and model as ``like`` that was packed into these arrays.
 
     A type that has a method ``forms(past)``, as all of lsmdp have, says with it what the arrays must be (forms.py).
@@ -120,7 +120,7 @@ def unpack(like: State, arrays: Mapping[str, Any], past: Past = NOTHING_KNOWN) -
         return values
     if isinstance(like, tuple | list):
         return type(like)(values.values())
-    return values.get(WHOLE)
+    return values.get(_WHOLE)
 
 
 def arrays_below(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def arrays_below(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
 
 
-WHOLE = "state"  # A state that has no parts is saved under this name.
+_WHOLE = "state"  # A state that has no parts is saved under this name.
 
 
 def _parts(state: State) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _parts(state: State) -> dict[str, Any]:
         return state
     if isinstance(state, tuple | list):
         return {str(k): part for k, part in enumerate(state)}
-    return {} if state is None else {WHOLE: state}
+    return {} if state is None else {_WHOLE: state}
 
 
 def _is_record(state: State) -> bool:

@@ -41,16 +41,16 @@ from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
 # Rounds that are remembered, so that periods up to half of them are found.
-LONGEST_MEMORY = 1024
+_LONGEST_MEMORY = 1024
 # At most this many numbers are remembered, 8 MB: a state is copied in every round of a large model.
-NUMBERS_REMEMBERED = 2**20
-ROUNDS_BEFORE_A_LOOK = 16  # Below this many rounds any lag looks like a period, so that the first look is after them.
+_NUMBERS_REMEMBERED = 2**20
+_ROUNDS_BEFORE_A_LOOK = 16  # Below this many rounds any lag looks like a period, so that the first look is after them.
 # The mark that a period must have is this many times 1/sqrt(h), which is that of noise shared by all states.
-MARK_ABOVE_NOISE = 6.0
+_MARK_ABOVE_NOISE = 6.0
 # Marks within this factor of the largest are as good: those of the multiples of a period are.
-SHARE_OF_THE_BEST_MARK = 0.9
+_SHARE_OF_THE_BEST_MARK = 0.9
 # The marks of a new period and its multiples must be so many times those of the one in use: each change costs a day.
-GAIN_OF_ANOTHER_PERIOD = 1.05
+_GAIN_OF_ANOTHER_PERIOD = 1.05
 
 
 class SeekState(NamedTuple):
@@ -115,7 +115,7 @@ class SeekTheClock(LearnerBase):
 
     def init(self, lmdp: LMDP) -> SeekState:
         """A clock of period 1, and nothing to remember."""
-        rounds = max(1, min(LONGEST_MEMORY, NUMBERS_REMEMBERED // lmdp.n))
+        rounds = max(1, min(_LONGEST_MEMORY, _NUMBERS_REMEMBERED // lmdp.n))
         return SeekState(0, np.zeros((rounds, lmdp.n)), *Clock(1).init(lmdp))
 
     def policy(self, lmdp: LMDP, state: SeekState) -> Policy:
@@ -162,24 +162,24 @@ def next_look(t: int, memory: int) -> int:
     half = max(memory // 2, 1)
     if t > memory:
         return -(-t // half) * half
-    look = ROUNDS_BEFORE_A_LOOK
+    look = _ROUNDS_BEFORE_A_LOOK
     while look < t:
         look = look * 3 // 2 if look & (look - 1) == 0 else look * 4 // 3
-    return look if look <= memory else -(-max(t, ROUNDS_BEFORE_A_LOOK) // half) * half
+    return look if look <= memory else -(-max(t, _ROUNDS_BEFORE_A_LOOK) // half) * half
 
 
 def proposed(costs: Floats, period: int) -> int:
     """The period that these costs show, one row a round; the one in use where they show no better one."""
     rounds = len(costs)
     marks = marks_of(costs)
-    if marks.size < 3 or not marks.max() > MARK_ABOVE_NOISE / np.sqrt(rounds):
+    if marks.size < 3 or not marks.max() > _MARK_ABOVE_NOISE / np.sqrt(rounds):
         return period
-    good = np.flatnonzero(marks >= SHARE_OF_THE_BEST_MARK * marks.max())
+    good = np.flatnonzero(marks >= _SHARE_OF_THE_BEST_MARK * marks.max())
     first = good[good - np.arange(good.size) == good[0]]  # consecutive ones
     scores = {int(lag): float(marks[lag::lag].mean()) for lag in first}
     best = max(scores, key=lambda lag: scores[lag])
     in_use = float(marks[period::period].mean()) if 1 < period < marks.size else 0.0
-    return best if scores[best] > GAIN_OF_ANOTHER_PERIOD * in_use else period
+    return best if scores[best] > _GAIN_OF_ANOTHER_PERIOD * in_use else period
 
 
 def marks_of(costs: Floats) -> Floats:

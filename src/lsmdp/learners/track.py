@@ -30,7 +30,7 @@ from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
 # The least probability of staying in a state that keeps every eigenvalue of P well away from -1.
-LEAST_CHANCE_OF_STAYING = 0.05
+_LEAST_CHANCE_OF_STAYING = 0.05
 
 
 class TrackState(NamedTuple):
@@ -66,7 +66,7 @@ class TrackTheLeader(LearnerBase):
 
     def init(self, lmdp: LMDP) -> TrackState:
         """Round 1 plays P."""
-        if not self.averaged and lmdp.P.diagonal().min() < LEAST_CHANCE_OF_STAYING:
+        if not self.averaged and lmdp.P.diagonal().min() < _LEAST_CHANCE_OF_STAYING:
             warnings.warn(
                 "plain tracking of a chain that hardly ever stays where it is may resonate with the costs; "
                 "use averaged=True (the default), or lmdp.lazy(0.1)",

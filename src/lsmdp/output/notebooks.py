@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 Facts = Iterable[tuple[str, object]]
-MOST_ROWS = 20  # A table in a notebook shows so many learners, about a screen of them.
+_MOST_ROWS = 20  # A table in a notebook shows so many learners, about a screen of them.
 
 
 def drawn(what: str, *given: Any, **options: Any) -> Any:
@@ -98,9 +98,10 @@ def columns(title: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> s
     """Numbers by name, in columns; a dash where there is none."""
     cells = "".join(f"<th>{html.escape(name)}</th>" for name in head)
     body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(_figure(cell))}</td>" for cell in row) + "</tr>" for row in rows[:MOST_ROWS]
+        "<tr>" + "".join(f"<td>{html.escape(_figure(cell))}</td>" for cell in row) + "</tr>"
+        for row in rows[:_MOST_ROWS]
     )
-    more = f"<p>and {len(rows) - MOST_ROWS} more</p>" if len(rows) > MOST_ROWS else ""
+    more = f"<p>and {len(rows) - _MOST_ROWS} more</p>" if len(rows) > _MOST_ROWS else ""
     caption = f"<caption>{html.escape(title)}</caption>"
     return f"<table>{caption}<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>{more}"
 

@@ -54,15 +54,15 @@ from lsmdp.regret.hindsight import HELD_NUMBERS, PlanSums, cost_of_plan, values_
 from lsmdp.regret.search import Search
 from lsmdp.solvers import solve
 
-WORK_OF_A_BRACKET = 3e10  # The search may spend this many operations of about a nanosecond each, half a minute.
+_WORK_OF_A_BRACKET = 3e10  # The search may spend this many operations of about a nanosecond each, half a minute.
 # The search from one start takes at least and at most this many evaluations of the loss.
-FEW_EVALUATIONS, MANY_EVALUATIONS = 20, 1000
+_FEW_EVALUATIONS, _MANY_EVALUATIONS = 20, 1000
 # From these starts a search has most often been worth it, so they go first.
-FOREMOST = ("cold time average", "leader", "time average")
+_FOREMOST = ("cold time average", "leader", "time average")
 # The cold time average is taken at this share of the temperature: its policies are nearly deterministic.
-COLD_TEMPERATURE = 0.25
-RANDOM_STARTS = 6  # The search starts from this many random policies besides; each of them costs a search.
-PASSIVE_SHARE = 0.05  # A random start has this share of P in it, so that its gradient sees every move.
+_COLD_TEMPERATURE = 0.25
+_RANDOM_STARTS = 6  # The search starts from this many random policies besides; each of them costs a search.
+_PASSIVE_SHARE = 0.05  # A random start has this share of P in it, so that its gradient sees every move.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +100,7 @@ def bracket(
     candidates: Mapping[str, Any] | None = None,
     *,
     seed: int = 0,
-    work: float = WORK_OF_A_BRACKET,
+    work: float = _WORK_OF_A_BRACKET,
 ) -> Bracket:
     """Bounds on min_Q L_T(Q) over all stationary policies that start from the law p_1.
 
@@ -124,8 +124,8 @@ def bracket(
 def _searched(search: Search, starts: Mapping[str, Floats], work: float) -> dict[str, Floats]:
     """What the search makes of the starts; where there is not enough work for all of them, of the foremost."""
     evaluations = int(work / search.work)
-    names = [*FOREMOST, *(name for name in starts if name not in FOREMOST)][: evaluations // FEW_EVALUATIONS]
-    each = min(MANY_EVALUATIONS, evaluations // max(1, len(names)))
+    names = [*_FOREMOST, *(name for name in starts if name not in _FOREMOST)][: evaluations // _FEW_EVALUATIONS]
+    each = min(_MANY_EVALUATIONS, evaluations // max(1, len(names)))
     return {f"search from {name}": search.improve(starts[name], each) for name in names}
 
 
@@ -142,8 +142,8 @@ def _by_planning(lmdp: LMDP, held: Floats, p1: Floats) -> tuple[float, dict[str,
     values, sums = values_of(lmdp, held, end, lmdp.temperature)
     low = _rounded_down(p1, values[0], [sums])
     warm = _time_average(lmdp, values, p1, lmdp.temperature)
-    values, _ = values_of(lmdp, held, end, COLD_TEMPERATURE * lmdp.temperature)
-    cold = _time_average(lmdp, values, p1, COLD_TEMPERATURE * lmdp.temperature)
+    values, _ = values_of(lmdp, held, end, _COLD_TEMPERATURE * lmdp.temperature)
+    cold = _time_average(lmdp, values, p1, _COLD_TEMPERATURE * lmdp.temperature)
     frozen = _hardened(lmdp, cold)
     return low, {"time average": warm, "cold time average": cold, "frozen time average": frozen}
 
@@ -242,8 +242,8 @@ def _random_starts(lmdp: LMDP, seed: int) -> dict[str, Floats]:
     """Policies that nearly always take one move, drawn uniformly for each state."""
     rng = np.random.default_rng(seed)
     starts = {}
-    for number in range(1, RANDOM_STARTS + 1):
-        entries = PASSIVE_SHARE * lmdp.P.data
-        entries[rng.integers(lmdp.P.indptr[:-1], lmdp.P.indptr[1:])] += 1.0 - PASSIVE_SHARE
+    for number in range(1, _RANDOM_STARTS + 1):
+        entries = _PASSIVE_SHARE * lmdp.P.data
+        entries[rng.integers(lmdp.P.indptr[:-1], lmdp.P.indptr[1:])] += 1.0 - _PASSIVE_SHARE
         starts[f"random {number}"] = entries
     return starts

@@ -36,7 +36,7 @@ from lsmdp.given_costs import in_blocks, in_rounds, stacked
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 
-BLOCK_ROUNDS = 256  # At most this many rounds are stacked at a time, so that sums within a block stay short.
+_BLOCK_ROUNDS = 256  # At most this many rounds are stacked at a time, so that sums within a block stay short.
 BLOCK_NUMBERS = 2**20  # At most this many costs are held at a time (8 MB), but always a whole round.
 
 
@@ -165,7 +165,7 @@ def blocks_of(costs: Iterable[Any], n: int) -> Iterator[Floats]:
 
 def block_size(n: int) -> int:
     """How many rounds make a block."""
-    return max(1, min(BLOCK_ROUNDS, BLOCK_NUMBERS // n))
+    return max(1, min(_BLOCK_ROUNDS, BLOCK_NUMBERS // n))
 
 
 def _as_rounds(at: Iterable[int]) -> Ints:

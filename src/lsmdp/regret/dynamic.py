@@ -61,20 +61,20 @@ from lsmdp.policy import Policy
 from lsmdp.regret.hindsight import Hindsight
 
 # Exponents beyond this one are 0 in floats: no entry of a policy has a larger relative error than so many eps.
-EXPONENT_OF_ZERO = 745.0
+_EXPONENT_OF_ZERO = 745.0
 # To read the costs of a round takes this many operations of about a nanosecond, however few they are. This and the next
 # two were measured on games from 12 to 10,000 states, and are right within a factor of three.
-READING_OF_A_ROUND = 1_000.0
+_READING_OF_A_ROUND = 1_000.0
 # What a round that is played by itself takes for calls from Python, in operations of about a nanosecond.
-CALLS_OF_A_ROUND = 50_000.0
+_CALLS_OF_A_ROUND = 50_000.0
 # A step of a leader takes so many operations for each state and move, on models that need to be factored.
-STEP_OF_A_SOLVER = 30.0
+_STEP_OF_A_SOLVER = 30.0
 
 # Rounds are compared with the plan several at a time: so many that an array of their moves has at most so many numbers,
 # half a megabyte, which stay near the processor.
-NUMBERS_OF_MOVES_AT_ONCE = 2**16
+_NUMBERS_OF_MOVES_AT_ONCE = 2**16
 # To compare a round with the plan takes this many operations for each state and move, which are passes of numpy.
-COMPARISON_OF_A_MOVE = 30.0
+_COMPARISON_OF_A_MOVE = 30.0
 
 WatchRound = Callable[[int], None]
 
@@ -162,14 +162,16 @@ class Attribution:
 
 def work_of_plan(lmdp: LMDP, T: int) -> float:
     """Operations of about a nanosecond that the first formula takes."""
-    return T * (2.0 * lmdp.nnz + 10.0 * lmdp.n + READING_OF_A_ROUND)
+    return T * (2.0 * lmdp.nnz + 10.0 * lmdp.n + _READING_OF_A_ROUND)
 
 
 def work_of_replay(lmdp: LMDP, T: int, steps: int) -> float:
     """The same of the second formula for one learner that took so many steps in the game (records.py)."""
     size, at_once = float(lmdp.nnz + lmdp.n), lmdp.moves.at_once
-    by_itself, step = (2.0 * READING_OF_A_ROUND, 2.0 * size) if at_once else (CALLS_OF_A_ROUND, STEP_OF_A_SOLVER * size)
-    return T * (COMPARISON_OF_A_MOVE * size + by_itself) + steps * step + work_of_plan(lmdp, T)
+    by_itself, step = (
+        (2.0 * _READING_OF_A_ROUND, 2.0 * size) if at_once else (_CALLS_OF_A_ROUND, _STEP_OF_A_SOLVER * size)
+    )
+    return T * (_COMPARISON_OF_A_MOVE * size + by_itself) + steps * step + work_of_plan(lmdp, T)
 
 
 def replay(plan: Hindsight, learners: Sequence[CompleteLearner], watch: WatchRound | None = None) -> list[Attribution]:
@@ -195,7 +197,7 @@ class _Follower:
         self.policy: Any = None
         self.law, self.by_state = plan.start.copy(), np.zeros(plan.lmdp.n)
         self.found = np.empty((plan.T, 4))  # p_t.KL, max KL, span v_t, span V_{t+1}
-        self.at_a_time = max(1, NUMBERS_OF_MOVES_AT_ONCE // plan.lmdp.nnz)
+        self.at_a_time = max(1, _NUMBERS_OF_MOVES_AT_ONCE // plan.lmdp.nnz)
 
     def follow(self, t: int, costs: Floats, ahead: Floats) -> None:
         """The rounds after the t-th, one for each row of costs, in which the plan has the values ``ahead``."""
@@ -240,7 +242,7 @@ class _Follower:
         d = (ahead - ahead.min(axis=1, keepdims=True)) / lmdp.temperature
         sums = (P @ np.exp(-d).T).T
         kl = kernel_divergences(P, weights, -d[:, P.indices] - np.log(sums)[:, lmdp.entry_rows])
-        self._take(t, kl, weights, np.full(len(ahead), lmdp.temperature * EXPONENT_OF_ZERO), ahead)
+        self._take(t, kl, weights, np.full(len(ahead), lmdp.temperature * _EXPONENT_OF_ZERO), ahead)
 
     def _take(self, t: int, kl: Floats, chances: Floats, spans: Floats, ahead: Floats) -> None:
         """Note some rounds with these divergences from the plan, and let the law move on."""
@@ -254,7 +256,7 @@ class _Follower:
 
     def _one(self, t: int, policy: Any, ahead: Floats) -> None:
         """The same for one round, with any policy."""
-        kl, spread = policy.divergence(ahead), self.lmdp.temperature * EXPONENT_OF_ZERO
+        kl, spread = policy.divergence(ahead), self.lmdp.temperature * _EXPONENT_OF_ZERO
         shares = self.law * kl
         self.by_state += shares
         span = float(np.ptp(policy.v)) if isinstance(policy, Policy) else spread
@@ -267,11 +269,11 @@ class _Follower:
         tau, (kl, largest, own, ahead), n = self.lmdp.temperature, self.found.T, self.lmdp.n
         P, T = self.lmdp.P, self.plan.T
         per_row, per_column = int(np.diff(P.indptr).max()), int(np.bincount(P.indices).max())
-        exponents = np.minimum(own / tau, EXPONENT_OF_ZERO) + np.minimum(ahead / tau, EXPONENT_OF_ZERO)
+        exponents = np.minimum(own / tau, _EXPONENT_OF_ZERO) + np.minimum(ahead / tau, _EXPONENT_OF_ZERO)
         kappa = 2.0 * exponents + (3.0 * per_row + per_column + 16.0)
         later = tau * np.cumsum(largest[::-1])[::-1]  # at least what is left after each round, from any state
         sums = kappa @ ahead + n * self.plan.sizes + 2.0 * ((kappa + n) @ later) + tau * kappa.sum()
-        sums += (n + float(kappa.max()) + T) * (size + float(np.minimum(own, tau * EXPONENT_OF_ZERO).sum()))
+        sums += (n + float(kappa.max()) + T) * (size + float(np.minimum(own, tau * _EXPONENT_OF_ZERO).sum()))
         by_round, by_state = read_only(tau * kl), read_only(tau * self.by_state)
         return Attribution(by_round, by_state, self.plan.rounding + EPS * float(sums))
 

@@ -27,19 +27,19 @@ from lsmdp._core.sparse import rows
 from lsmdp.arrays import Floats, read_only
 from lsmdp.model import LMDP
 
-PAIRS_OF_A_SEARCH = 10  # So many pairs of steps and changes of the gradient are kept, as is usual for L-BFGS.
-LONGEST_CHANGE = 10.0  # A step changes a logit by at most this much, a factor of 22,000 in a chance.
+_PAIRS_OF_A_SEARCH = 10  # So many pairs of steps and changes of the gradient are kept, as is usual for L-BFGS.
+_LONGEST_CHANGE = 10.0  # A step changes a logit by at most this much, a factor of 22,000 in a chance.
 # A step is shortened at most this often, each time at least to its half; below 2^-30 of it the loss is flat to
 # rounding.
-SHORTENINGS = 30
-ARMIJO = 1e-4  # A step must lower the loss by this share of what its slope promises, the usual share.
+_SHORTENINGS = 30
+_ARMIJO = 1e-4  # A step must lower the loss by this share of what its slope promises, the usual share.
 # A pair whose s and y have a smaller cosine between them than this says nothing about the curvature.
-LEAST_COSINE = 1e-10
-LEAST_USE = 1e-3  # The guess of the curvature is at least that of a move which is used in this share of the rounds.
-LEAST_CHANCE = 1e-12  # A move has at least this chance at a start, since the gradient is proportional to it.
-SMALLEST_GRADIENT = 1e-9  # A search ends where the gradient of the loss per round is no larger than this.
+_LEAST_COSINE = 1e-10
+_LEAST_USE = 1e-3  # The guess of the curvature is at least that of a move which is used in this share of the rounds.
+_LEAST_CHANCE = 1e-12  # A move has at least this chance at a start, since the gradient is proportional to it.
+_SMALLEST_GRADIENT = 1e-9  # A search ends where the gradient of the loss per round is no larger than this.
 # A search ends where a step lowers the loss by no more than this share of it, which is rounding.
-LEAST_DECREASE = 1e-13
+_LEAST_DECREASE = 1e-13
 
 
 class Point(NamedTuple):
@@ -84,7 +84,7 @@ class Search:
         slopes = tau * visits * surprise
         slopes_back(kernel, control, self.costs, self.laws, slopes)
         gradient = Q * (slopes - np.add.reduceat(Q * slopes, self.first)[self.state])
-        return Point(logits, loss / T, gradient / T, tau * (visits * Q / T + LEAST_USE))
+        return Point(logits, loss / T, gradient / T, tau * (visits * Q / T + _LEAST_USE))
 
     def log_policy(self, logits: Floats) -> Floats:
         """log Q(y|x): the logits, less the logarithm of the sum of their exponentials in the row."""
@@ -95,17 +95,17 @@ class Search:
         """The entries of the policy that L-BFGS reaches from these, within so many evaluations."""
         if evaluations < 1:
             return entries
-        here, left = self.at(np.log(np.maximum(entries, LEAST_CHANCE))), evaluations - 1
-        pairs: Pairs = deque(maxlen=PAIRS_OF_A_SEARCH)
-        while left > 0 and np.abs(here.gradient).max() > SMALLEST_GRADIENT:
-            there, spent = self._lower(here, _direction(here, pairs), min(left, SHORTENINGS))
+        here, left = self.at(np.log(np.maximum(entries, _LEAST_CHANCE))), evaluations - 1
+        pairs: Pairs = deque(maxlen=_PAIRS_OF_A_SEARCH)
+        while left > 0 and np.abs(here.gradient).max() > _SMALLEST_GRADIENT:
+            there, spent = self._lower(here, _direction(here, pairs), min(left, _SHORTENINGS))
             left -= spent
             if there is None:
                 break
             s, y = there.logits - here.logits, there.gradient - here.gradient
-            if _dot(s, y) > LEAST_COSINE * np.sqrt(_dot(s, s) * _dot(y, y)):
+            if _dot(s, y) > _LEAST_COSINE * np.sqrt(_dot(s, s) * _dot(y, y)):
                 pairs.append((s, y))
-            stalled = here.value - there.value <= LEAST_DECREASE * max(abs(here.value), 1.0)
+            stalled = here.value - there.value <= _LEAST_DECREASE * max(abs(here.value), 1.0)
             here = there
             if stalled:
                 break
@@ -114,11 +114,11 @@ class Search:
     def _lower(self, here: Point, direction: Floats, most: int) -> tuple[Point | None, int]:
         """A point along the direction where the loss is lower, if one is found, and the evaluations that it took."""
         slope = _dot(here.gradient, direction)
-        step = min(1.0, LONGEST_CHANGE / float(np.abs(direction).max()))
+        step = min(1.0, _LONGEST_CHANGE / float(np.abs(direction).max()))
         for spent in range(1, most + 1):
             there = self.at(here.logits + step * direction)
             rise = there.value - here.value
-            if rise <= ARMIJO * step * slope:
+            if rise <= _ARMIJO * step * slope:
                 return there, spent
             step *= min(0.5, max(0.1, -0.5 * step * slope / (rise - step * slope)))  # where a parabola has its minimum
         return None, most

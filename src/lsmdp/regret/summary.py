@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 LEADER_GAP = 1e-10  # The leader of all costs is solved to this gap, so that a regret is known to about T times as much.
 # Beyond this many states, to solve for a leader at every mark takes longer than the game.
-STATES_WITH_REGRETS_ALONG = 5_000
-WORK_OF_REGRETS_ALONG = 2e10  # The regret along the way may cost this many multiply-adds, some ten seconds.
+_STATES_WITH_REGRETS_ALONG = 5_000
+_WORK_OF_REGRETS_ALONG = 2e10  # The regret along the way may cost this many multiply-adds, some ten seconds.
 # The plan in hindsight may take this many operations of about a nanosecond unasked: half a minute, as much as the
 # marks.
 WORK_OF_A_PLAN = 3e10
@@ -56,7 +56,7 @@ WORK_OF_A_PLAN = 3e10
 WORK_OF_A_REPLAY = 1e9
 ABOUT_DYNAMIC = "The dynamic regret was "  # Notes about the dynamic regret begin with these words.
 # A stationary policy that is cheaper than the leader by this much per round is worth a warning.
-WARNING_PER_ROUND = 0.01
+_WARNING_PER_ROUND = 0.01
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def regret(run: Run, *, bracket: bool = False, dynamic: bool | None = None) -> R
         leader_cost = fixed_cost(lmdp, leader.policy, run.costs, game.start).loss
         along = _leaders_along(run)
         bounds = bracket_of(lmdp, run.costs, game.start, {"leader": leader.policy}) if bracket else None
-    if bounds is not None and leader_cost is not None and leader_cost - bounds.high > WARNING_PER_ROUND * T:
+    if bounds is not None and leader_cost is not None and leader_cost - bounds.high > _WARNING_PER_ROUND * T:
         notes.append(
             f"WARNING: a stationary policy pays {(leader_cost - bounds.high) / T:.3g} a round less than the leader: "
             "the costs are in phase with something, and no learner of this kind has small regret against it."
@@ -298,7 +298,7 @@ def _leaders_along(run: Run) -> dict[int, float]:
     """L_t(Q_{t+1}) for the marked rounds t, each against the leader of its own first t rounds."""
     marks = run.game.marks
     work = sum(t for t, _, _ in marks) * run.lmdp.nnz
-    if work > WORK_OF_REGRETS_ALONG or run.lmdp.n > STATES_WITH_REGRETS_ALONG:
+    if work > _WORK_OF_REGRETS_ALONG or run.lmdp.n > _STATES_WITH_REGRETS_ALONG:
         return {}
     found, start = {}, None
     for t, c_bar, _ in marks:

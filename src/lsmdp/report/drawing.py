@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NAMED_STATES = 50  # Up to this many states have their names beside them; more of them would cover each other.
-DRAWN_CELLS = 2_500  # A grid of up to this many cells has room for arrows.
-LEAST_GAIN = 0.02  # Below this much of a chance or of a step there is no arrow, since it would not be seen.
+_DRAWN_CELLS = 2_500  # A grid of up to this many cells has room for arrows.
+_LEAST_GAIN = 0.02  # Below this much of a chance or of a step there is no arrow, since it would not be seen.
 
 
 def can_draw(lmdp: LMDP) -> bool:
@@ -48,16 +48,16 @@ def favoured_moves(policy: Policy) -> tuple[Ints, Ints, Floats]:
     rows, gain = lmdp.entry_rows, np.where(lmdp.entry_rows == Q.indices, -1.0, Q.data - lmdp.P.data)
     order = np.lexsort((-gain, rows))
     best = order[np.unique(rows[order], return_index=True)[1]]
-    best = best[gain[best] >= LEAST_GAIN]
+    best = best[gain[best] >= _LEAST_GAIN]
     return rows[best], Q.indices[best].astype(np.int64), gain[best]
 
 
 def _cells(lmdp: LMDP, values: Floats, ax: Axes, colours: Any, policy: Policy | None) -> Any:
     image = ax.imshow(raster(lmdp, values), cmap=colours, interpolation="nearest")
-    if policy is not None and lmdp.n <= DRAWN_CELLS:
+    if policy is not None and lmdp.n <= _DRAWN_CELLS:
         cells = lmdp.positions - lmdp.positions.min(axis=0)
         down, across = (policy.expect(cells[:, k]) - lmdp.P @ cells[:, k] for k in (0, 1))
-        seen = np.hypot(down, across) >= LEAST_GAIN
+        seen = np.hypot(down, across) >= _LEAST_GAIN
         arrows = cells[seen, 1], cells[seen, 0], across[seen], down[seen]
         ax.quiver(*arrows, angles="xy", pivot="middle", color="white", edgecolor="black", linewidth=0.3, width=0.003)
     return image

@@ -27,10 +27,10 @@ from lsmdp.runs.dynamic import AttributedRegrets, read_dynamic
 from lsmdp.runs.film import scaled
 
 # The curve that shows what a round cost has at most this many bins, about as many as are told apart.
-BINS_OF_A_CURVE = 60
-COMMAND = re.compile(r"(To have it: )(.+)$")  # A command in a note of a summary comes at its end, after these words.
-NAMED_PLACES = 3  # The text names this many places, as many as one remembers.
-SHARE_OF_A_NAMED_PLACE = 0.001  # A place with less than this share of the whole is not named.
+_BINS_OF_A_CURVE = 60
+_COMMAND = re.compile(r"(To have it: )(.+)$")  # A command in a note of a summary comes at its end, after these words.
+_NAMED_PLACES = 3  # The text names this many places, as many as one remembers.
+_SHARE_OF_A_NAMED_PLACE = 0.001  # A place with less than this share of the whole is not named.
 
 
 def attribution(folder: Folder, run: Run, which: str, watch: Callable[[int], None]) -> AttributedRegrets | None:
@@ -70,7 +70,7 @@ def dynamic_part(
         "regret, the price of not knowing the future."
     )
     if told is None:
-        why = COMMAND.sub(r"\1`\2`", " ".join(reasons)) or "By rounds and states it was not worked out."
+        why = _COMMAND.sub(r"\1`\2`", " ".join(reasons)) or "By rounds and states it was not worked out."
         return {"title": _title(one, price), "finding": f"{finding} {why}", "note": "", "learners": []}
     return {
         "title": _title(one, price),
@@ -96,7 +96,9 @@ def _when_and_where(name: str, told: AttributedRegrets, best: str, place: Callab
         return ""
     half = int(np.searchsorted(sums, total / 2)) + 1
     top = [
-        int(x) for x in np.argsort(-states, kind="stable")[:NAMED_PLACES] if states[x] >= SHARE_OF_A_NAMED_PLACE * total
+        int(x)
+        for x in np.argsort(-states, kind="stable")[:_NAMED_PLACES]
+        if states[x] >= _SHARE_OF_A_NAMED_PLACE * total
     ]
     said = f"{name} had paid half of its own by round {half:,} of {sums.size:,}."
     if not top or states.size <= len(top):
@@ -108,7 +110,7 @@ def _when_and_where(name: str, told: AttributedRegrets, best: str, place: Callab
 def _curve(one: Mapping[str, Any], by_round: Floats, keep: Any) -> dict[str, Any]:
     """Added up, and what a round cost on average over equal stretches."""
     sums, T = np.cumsum(by_round), by_round.size
-    edges = np.unique(np.linspace(0, T, min(BINS_OF_A_CURVE, T) + 1).astype(np.int64))
+    edges = np.unique(np.linspace(0, T, min(_BINS_OF_A_CURVE, T) + 1).astype(np.int64))
     return {
         "name": one["name"],
         "title": one["title"],

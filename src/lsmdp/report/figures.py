@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 # Learners have these colours in turn, which those who see few colours can tell apart.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#7a5bb5", "#b8860b", "#c14a86", "#4b5a63", "#3aa0c9")
-FIGURE_FORMATS = ("pdf", "svg", "png")  # Figures can be written in these formats.
-INCHES_OF_A_FIGURE = (5.2, 3.4)  # A figure has this width and height, in inches: a column of a page.
+_FIGURE_FORMATS = ("pdf", "svg", "png")  # Figures can be written in these formats.
+_INCHES_OF_A_FIGURE = (5.2, 3.4)  # A figure has this width and height, in inches: a column of a page.
 
 
 def regret(folder: Folder, ax: Axes | None = None, *, logarithmic: bool = False) -> Axes:
@@ -131,7 +131,7 @@ def sums(run: Run, ax: Axes | None = None) -> Axes:
 
 
 # These are the figures of a run, by the names of their files.
-ALL_FIGURES: dict[str, Callable[..., Any]] = {"regret": regret, "paid": paid, "effort": effort, "place": place}
+_ALL_FIGURES: dict[str, Callable[..., Any]] = {"regret": regret, "paid": paid, "effort": effort, "place": place}
 
 
 def write_figures(path: Path, form: str = "pdf", out: Path | None = None, *, trust: bool = False) -> list[Path]:
@@ -139,8 +139,8 @@ def write_figures(path: Path, form: str = "pdf", out: Path | None = None, *, tru
 
     ``trust`` as for ``runs.load``.
     """
-    if form not in FIGURE_FORMATS:
-        raise SpecError(f'"{form}" is not a format of figures. Formats: {", ".join(FIGURE_FORMATS)}.')
+    if form not in _FIGURE_FORMATS:
+        raise SpecError(f'"{form}" is not a format of figures. Formats: {", ".join(_FIGURE_FORMATS)}.')
     folder = Folder(path)
     folder.require_finished()
     pyplot = _pyplot()
@@ -153,7 +153,7 @@ def write_figures(path: Path, form: str = "pdf", out: Path | None = None, *, tru
             target.mkdir(parents=True, exist_ok=True)
         clear(target)
     written = []
-    for name, draw in ALL_FIGURES.items():
+    for name, draw in _ALL_FIGURES.items():
         if name == "place" and not has_map:
             continue
         ax = draw(folder, trust=trust) if name == "place" else draw(folder)
@@ -166,7 +166,7 @@ def write_figures(path: Path, form: str = "pdf", out: Path | None = None, *, tru
 
 
 def _axes(ax: Axes | None) -> Axes:
-    return _pyplot().subplots(figsize=INCHES_OF_A_FIGURE, layout="constrained")[1] if ax is None else ax
+    return _pyplot().subplots(figsize=_INCHES_OF_A_FIGURE, layout="constrained")[1] if ax is None else ax
 
 
 def _pyplot() -> Any:

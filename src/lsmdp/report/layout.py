@@ -14,8 +14,8 @@ from scipy.sparse.linalg import eigsh
 
 from lsmdp.arrays import CSR, Floats
 
-STATES_TO_MEASURE_FROM = 60  # Distances are measured from this many states, which tells the places of all others.
-SWEEPS_OF_A_LAYOUT = 40  # The places are improved this many times, after which they hardly move.
+_STATES_TO_MEASURE_FROM = 60  # Distances are measured from this many states, which tells the places of all others.
+_SWEEPS_OF_A_LAYOUT = 40  # The places are improved this many times, after which they hardly move.
 
 
 def layout(P: CSR) -> Floats:
@@ -44,12 +44,12 @@ def _relaxed(links: CSR, places: Floats) -> Floats:
     """Stress majorisation against some anchors, by distance in moves."""
     rng = np.random.default_rng(0)
     n = places.shape[0]
-    anchors = rng.choice(n, size=min(STATES_TO_MEASURE_FROM, n), replace=False)
+    anchors = rng.choice(n, size=min(_STATES_TO_MEASURE_FROM, n), replace=False)
     hops = shortest_path(links, unweighted=True, indices=anchors)
     weights = 1.0 / np.maximum(hops, 1.0) ** 2 * (hops > 0.0)
     places = (places - places.mean(axis=0)) / places.std() * hops.mean() / 2.0
     places = places + 1e-3 * rng.standard_normal(places.shape)
-    for _ in range(SWEEPS_OF_A_LAYOUT):
+    for _ in range(_SWEEPS_OF_A_LAYOUT):
         apart = places[None, :, :] - places[anchors][:, None, :]
         length = np.maximum(np.linalg.norm(apart, axis=2), 1e-9)
         wish = places[anchors][:, None, :] + apart * (hops / length)[:, :, None]

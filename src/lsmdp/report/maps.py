@@ -28,9 +28,9 @@ from lsmdp.runs.film import MOST_MOVES, Film
 STATES_WITH_NAMES = 50
 STATES_IN_THE_FRAME = 200  # Up to this many states, the frame holds all of them.
 # Where there are many states, the frame holds the coordinates between these percentiles.
-PERCENTILES_IN_THE_FRAME = (1.0, 99.0)
-GROWTH_OF_THE_FRAME = 1.25  # All states are within the frame if it grows by no more than this factor for them.
-LETTERS_ON_THE_MAP = 18  # A name on the map has at most this many letters, so that it stays beside its state.
+_PERCENTILES_IN_THE_FRAME = (1.0, 99.0)
+_GROWTH_OF_THE_FRAME = 1.25  # All states are within the frame if it grows by no more than this factor for them.
+_LETTERS_ON_THE_MAP = 18  # A name on the map has at most this many letters, so that it stays beside its state.
 
 
 def the_map(run: Run, film: Film | None, best: str, told: AttributedRegrets | None = None) -> dict[str, Any]:
@@ -72,8 +72,8 @@ def the_map(run: Run, film: Film | None, best: str, told: AttributedRegrets | No
 def frame_along(along: Floats, *, all_of_them: bool) -> list[float]:
     """Where the frame begins and ends along one axis."""
     low, high = float(along.min()), float(along.max())
-    first, last = (float(edge) for edge in np.percentile(along, PERCENTILES_IN_THE_FRAME))
-    if all_of_them or high - low <= GROWTH_OF_THE_FRAME * (last - first):
+    first, last = (float(edge) for edge in np.percentile(along, _PERCENTILES_IN_THE_FRAME))
+    if all_of_them or high - low <= _GROWTH_OF_THE_FRAME * (last - first):
         return [low, high]
     return [first, last]
 
@@ -147,7 +147,7 @@ def _busiest(run: Run) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LETTERS_ON_THE_MAP else f"{name[: LETTERS_ON_THE_MAP - 1]}…"
+    return name if len(name) <= _LETTERS_ON_THE_MAP else f"{name[: _LETTERS_ON_THE_MAP - 1]}…"
 
 
 def _table_of_states(run: Run, told: AttributedRegrets | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from lsmdp.learners.names import in_few_words
 from lsmdp.report.pages.words import counted, figure, percent
 from lsmdp.report.words import decimals, named
 
-SHARE_OF_ALL = 0.995  # A weight from here on is told as all of it.
+_SHARE_OF_ALL = 0.995  # A weight from here on is told as all of it.
 
 
 def pool_parts(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -30,7 +30,7 @@ def _part(name: str, loss: float, told: Mapping[str, Any]) -> dict[str, Any]:
     experts = sorted(told["experts"].items(), key=lambda item: float(item[1]["loss"]))
     heaviest = max(experts, key=lambda item: float(item[1]["weight"]))
     share = float(heaviest[1]["weight"])
-    trust = "has put all of its trust" if share >= SHARE_OF_ALL else f"has put {percent(round(share, 3))} of its trust"
+    trust = "has put all of its trust" if share >= _SHARE_OF_ALL else f"has put {percent(round(share, 3))} of its trust"
     does = in_few_words(heaviest[0])
     best = told["experts"][told["best"]]["loss"]
     more = figure(abs(loss - best))

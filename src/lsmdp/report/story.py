@@ -34,9 +34,9 @@ from lsmdp.theory import Certificates
 from lsmdp.theory.beyond import sharp_terms
 from lsmdp.theory.regrets import excess_bound, printed_bound
 
-POINTS_OF_A_CURVE = 400  # A curve has about this many points, more than a page has pixels to tell them apart.
+_POINTS_OF_A_CURVE = 400  # A curve has about this many points, more than a page has pixels to tell them apart.
 # A bound is drawn if it is at most this many times the largest regret, and so can be read off beside it.
-READABLE = 1e4
+_READABLE = 1e4
 
 WatchStage = Callable[[str, int, int], None]  # what is being done, the round, and of how many
 
@@ -217,7 +217,7 @@ def _bounds(found: Certificates | None, t: Any, largest: float) -> list[dict[str
     return [
         {"name": name, "t": t.tolist(), "values": _plain(values)}
         for name, values in ways.items()
-        if np.isfinite(values).all() and values[-1] <= READABLE * max(largest, 1e-9)
+        if np.isfinite(values).all() and values[-1] <= _READABLE * max(largest, 1e-9)
     ]
 
 
@@ -269,8 +269,8 @@ def _provenance(folder: Folder) -> list[list[str]]:
 
 
 def _sampled(T: int) -> Any:
-    """About POINTS_OF_A_CURVE rounds, half of them spread evenly and half like powers, as indices."""
-    even, powers = np.linspace(1, T, POINTS_OF_A_CURVE), np.geomspace(1, T, POINTS_OF_A_CURVE)
+    """About _POINTS_OF_A_CURVE rounds, half of them spread evenly and half like powers, as indices."""
+    even, powers = np.linspace(1, T, _POINTS_OF_A_CURVE), np.geomspace(1, T, _POINTS_OF_A_CURVE)
     return np.unique(np.concatenate([even, powers]).round().astype(np.int64)) - 1
 
 

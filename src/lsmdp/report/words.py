@@ -33,10 +33,10 @@ from lsmdp.report.pages.words import (
 from lsmdp.theory import Certificates
 
 # Losses that differ by less than this share of them are equal to ten digits, which is all that is shown.
-SHARE_OF_EQUAL_LOSSES = 1e-10
-SHARE_OF_A_SMALL_GAP = 0.01  # A gap of at most this share of the range of the costs is called a certificate.
+_SHARE_OF_EQUAL_LOSSES = 1e-10
+_SHARE_OF_A_SMALL_GAP = 0.01  # A gap of at most this share of the range of the costs is called a certificate.
 # A least cost below this share of the largest is nothing to the eye, as on the scale of the map.
-COST_OF_NEARLY_NOTHING = 1e-6
+_COST_OF_NEARLY_NOTHING = 1e-6
 
 LearnerFacts = Sequence[Mapping[str, Any]]
 
@@ -55,7 +55,7 @@ def decimals(values: Sequence[float | None]) -> int:
 
 def control_cost_or_zero(control: float, loss: float) -> float:
     """A control cost, 0 where it is rounding."""
-    return 0.0 if abs(control) <= SHARE_OF_EQUAL_LOSSES * abs(loss) else control
+    return 0.0 if abs(control) <= _SHARE_OF_EQUAL_LOSSES * abs(loss) else control
 
 
 def is_nothing(value: float, rounds: int, loss: float) -> bool:
@@ -77,7 +77,9 @@ def least(learners: LearnerFacts) -> list[Mapping[str, Any]]:
     """Who paid the least: one, or several who tie."""
     blind = contest(learners)
     best = min(float(one["loss"]) for one in blind)
-    return [one for one in blind if abs(one["loss"] - best) <= SHARE_OF_EQUAL_LOSSES * max(abs(one["loss"]), abs(best))]
+    return [
+        one for one in blind if abs(one["loss"] - best) <= _SHARE_OF_EQUAL_LOSSES * max(abs(one["loss"]), abs(best))
+    ]
 
 
 def badge(one: Mapping[str, Any], learners: LearnerFacts) -> str:
@@ -209,7 +211,7 @@ def parts_title(learners: LearnerFacts) -> str:
     """How much of its loss the best learner spends on steering."""
     best = least(learners)[0]
     control, loss = best["control_cost"], best["loss"]
-    if control <= SHARE_OF_EQUAL_LOSSES * abs(loss):
+    if control <= _SHARE_OF_EQUAL_LOSSES * abs(loss):
         return f"{best['title']} spends nothing on steering"
     if loss <= control:  # costs below zero: a share of the loss would mean nothing
         return f"{best['title']} spends {figure(control)} on steering"
@@ -244,13 +246,13 @@ def scale_of(costs: tuple[float, float]) -> float:
 
 def settled_cost(cost: float, costs: tuple[float, float]) -> float:
     """A cost, 0 where it is nothing beside the range of the costs."""
-    return 0.0 if abs(cost) <= SHARE_OF_EQUAL_LOSSES * scale_of(costs) else cost
+    return 0.0 if abs(cost) <= _SHARE_OF_EQUAL_LOSSES * scale_of(costs) else cost
 
 
 def effort_title(gaps: Mapping[str, Floats], costs: tuple[float, float], pace: str) -> str:
     """Which learners are certified in every round, and how closely."""
     scale = scale_of(costs)
-    proved = {name: float(gap.max()) for name, gap in gaps.items() if gap.max() <= SHARE_OF_A_SMALL_GAP * scale}
+    proved = {name: float(gap.max()) for name, gap in gaps.items() if gap.max() <= _SHARE_OF_A_SMALL_GAP * scale}
     if not proved:
         claims = any(np.isfinite(gap).any() for gap in gaps.values())
         return f"No learner here {'is certified in every round' if claims else 'claims a certificate'}; {pace}"
@@ -270,10 +272,10 @@ def effort_finding(gaps: Mapping[str, Floats], costs: tuple[float, float]) -> st
         missing = f", and none in {counted(gap.size - known.size, 'round')}" if known.size < gap.size else ""
         said.append(f"{name} {figure(widest, 2)} (round {at:,}), {figure(float(known[-1]), 2)} at the end{missing}")
     lowest, highest = (settled_cost(cost, costs) for cost in costs)
-    least = "nearly 0" if 0.0 < lowest < COST_OF_NEARLY_NOTHING * highest else figure(lowest)
+    least = "nearly 0" if 0.0 < lowest < _COST_OF_NEARLY_NOTHING * highest else figure(lowest)
     span = f"run from {least} to {figure(highest)}" if highest > lowest else f"are all {figure(lowest)}"
     return (
         "A gap is how much the policy played may cost above the optimum, for the mean cost it was chosen for. The "
         f"widest: {'; '.join(said)}. The costs {span}; a round is called certified if its gap is at most "
-        f"{figure(SHARE_OF_A_SMALL_GAP * scale_of(costs), 2)}, a hundredth of that."
+        f"{figure(_SHARE_OF_A_SMALL_GAP * scale_of(costs), 2)}, a hundredth of that."
     )

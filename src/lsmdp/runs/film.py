@@ -2,11 +2,11 @@
 
     film.parquet    round, learner, field, low, high, flat, levels
 
-The frames are kept while the game is played, since to play it again for them would take as long as the game did. About
-``MOST_FRAMES`` rounds are kept, dense at first and evenly spaced later, and fewer where the model is so large that they
-would take more than ``BYTES_OF_A_FILM``. A frame has the cost of the round and the mean cost before it, which are of no
-learner, and three fields of each learner that does not see costs beforehand: its value, the law of its state, and its
-flow. A field is one byte per state, scaled between its least and its largest value in that frame; the law is on a
+The frames are kept while the game is played, since to play it again for them would take as long as the game did. Some
+rounds are kept (``_MOST_FRAMES``), dense at first and evenly spaced later, and fewer where the model is so large that
+they would take more than ``BYTES_OF_A_FILM``. A frame has the cost of the round and the mean cost before it, which are
+of no learner, and three fields of each learner that does not see costs beforehand: its value, the law of its state, and
+its flow. A field is one byte per state, scaled between its least and its largest value in that frame; the law is on a
 scale of square roots, so that rare places show too. A field whose values agree to six digits is flat: its colours would
 show rounding.
 
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FILM = "film.parquet"  # The frames of a run are in this file of its folder.
-MOST_FRAMES = 90  # A film has at most this many frames, enough for the eye to follow what moves.
+_MOST_FRAMES = 90  # A film has at most this many frames, enough for the eye to follow what moves.
 FEWEST_FRAMES = 6  # A film has at least this many frames, however large the model.
 # A field that spans less than this share of its size is drawn in one colour: its differences are rounding.
-SPAN_OF_NO_CHANGE = 1e-6
+_SPAN_OF_NO_CHANGE = 1e-6
 # The fields of a film take at most this many bytes before they are written in base64, so that a page stays small enough
 # to be sent.
 BYTES_OF_A_FILM = 2_400_000
@@ -185,7 +185,7 @@ def has_places(lmdp: LMDP) -> bool:
 def wanted_rounds(T: int, n: int, learners: int) -> list[int]:
     """The rounds to keep: half of them spread like powers, half evenly, the last one always."""
     per_frame = n * (2 + 4 * learners)
-    count = int(np.clip(BYTES_OF_A_FILM // max(per_frame, 1), FEWEST_FRAMES, MOST_FRAMES))
+    count = int(np.clip(BYTES_OF_A_FILM // max(per_frame, 1), FEWEST_FRAMES, _MOST_FRAMES))
     powers = np.geomspace(1.0, T, max(count // 2, 2))
     even = np.linspace(1.0, T, max(count - count // 2, 2))
     return sorted({round(float(t)) for t in (*powers, *even)})
@@ -194,7 +194,7 @@ def wanted_rounds(T: int, n: int, learners: int) -> list[int]:
 def scaled(values: Floats, root: bool = False) -> Field:
     """One byte per state, between the least and the largest value."""
     low, high = float(values.min()), float(values.max())
-    flat = high - low <= SPAN_OF_NO_CHANGE * max(abs(low), abs(high))
+    flat = high - low <= _SPAN_OF_NO_CHANGE * max(abs(low), abs(high))
     share = np.zeros(values.shape) if flat else (values - low) / (high - low)
     levels = np.round(255.0 * (np.sqrt(share) if root else share)).astype(np.uint8)
     return Field(low, high, flat, levels.tobytes())

@@ -60,17 +60,17 @@ if TYPE_CHECKING:
 
 # So many rows of rounds.parquet are kept together, whatever the parts were: about a megabyte for each of a few columns.
 ROW_GROUP = 2**16
-BEGUN = "manifest.json"  # A folder that was being made holds this file and no other, but for drafts.
-PART = re.compile(r"part-(\d{6,})\.parquet")  # The rounds between two checkpoints are in files with such names.
+_BEGUN = "manifest.json"  # A folder that was being made holds this file and no other, but for drafts.
+_PART = re.compile(r"part-(\d{6,})\.parquet")  # The rounds between two checkpoints are in files with such names.
 # These are versions of the layout of a checkpoint; those of version 1 have other names, and states of learners that are
 # no longer read.
-CHECKPOINT_VERSION, EARLIER_CHECKPOINT = 2, 1
+CHECKPOINT_VERSION, _EARLIER_CHECKPOINT = 2, 1
 # This is the form of the number of a round in a checkpoint.
-FORM_OF_A_ROUND = Form(dtype=np.int64, low=1, high=forms.BEYOND_COUNTS)
-FORM_OF_A_HASH = Form(((32,),), np.uint8)  # This is the form of a hash of the rounds in a checkpoint.
+_FORM_OF_A_ROUND = Form(dtype=np.int64, low=1, high=forms.BEYOND_COUNTS)
+_FORM_OF_A_HASH = Form(((32,),), np.uint8)  # This is the form of a hash of the rounds in a checkpoint.
 _SEAT = re.compile(r"^seat(\d+\.)")  # The arrays of a player begin like this in version 1.
 # These are the errors that reading a file which is no checkpoint may end in.
-NOT_A_ZIP = (ValueError, KeyError, EOFError, OSError, RuntimeError, OverflowError, struct.error, BadZipFile)
+_NOT_A_ZIP = (ValueError, KeyError, EOFError, OSError, RuntimeError, OverflowError, struct.error, BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Folder:
         if self.path.exists() and not self.path.is_dir():
             raise SpecError(f'"{self.path}" is a file. Name a folder with --out.')
         others = {name for name in os.listdir(self.path) if not DRAFT.fullmatch(name)} if self.path.is_dir() else set()
-        if others - {BEGUN}:
+        if others - {_BEGUN}:
             raise SpecError(f'"{self.path}" is not empty and holds no run. Choose another folder with --out.')
 
     @contextmanager
@@ -200,7 +200,7 @@ class Folder:
             return None
         arrays = _read_arrays(path)
         checksum, version = arrays.pop("checksum", None), arrays.pop("version", None)
-        readable = (CHECKPOINT_VERSION, EARLIER_CHECKPOINT) if self.is_played else (CHECKPOINT_VERSION,)
+        readable = (CHECKPOINT_VERSION, _EARLIER_CHECKPOINT) if self.is_played else (CHECKPOINT_VERSION,)
         if version is None or version.shape or version not in readable:
             there = "an earlier one" if version is None else f"version {version}"
             raise SpecError(
@@ -210,7 +210,7 @@ class Folder:
         if checksum is None or forms.digest(arrays) != checksum.tobytes():
             raise damaged(path, "its checksum does not fit")
         try:
-            forms.require(arrays, {"t": FORM_OF_A_ROUND, "hash": FORM_OF_A_HASH})
+            forms.require(arrays, {"t": _FORM_OF_A_ROUND, "hash": _FORM_OF_A_HASH})
             forms.require(arrays, {"parts": _parts_form(arrays)})
         except SpecError as wrong:
             raise damaged(path, wrong) from None
@@ -318,7 +318,7 @@ def _read_arrays(path: Path) -> dict[str, Array]:
                     raise SpecError("its arrays are larger than the file")
                 contents = {entry.filename.removesuffix(".npy"): archive.read(entry) for entry in entries}
             return {name: forms.from_bytes(content, whole=True)[0] for name, content in contents.items()}
-        except NOT_A_ZIP as broken:
+        except _NOT_A_ZIP as broken:
             raise damaged(path, broken) from None
 
 
@@ -335,7 +335,7 @@ def _checksum(content: bytes | memoryview) -> int:
 
 def _number(name: str) -> int:
     """The number of a part; 0 for any other name."""
-    part = PART.fullmatch(name)
+    part = _PART.fullmatch(name)
     return int(part[1]) if part else 0
 
 

@@ -31,7 +31,7 @@ from lsmdp.runs.spec import Spec
 # The figures of a run may depend on the versions of these packages, so they are written down.
 PACKAGES = ("lsmdp", "numpy", "scipy", "numba")
 # These settings of two runs are compared one by one; the hashes speak for the rest.
-COMPARED = ("learners", "rounds", "start", "seed", "sample", "feedback", "scale", "temperature")
+_COMPARED = ("learners", "rounds", "start", "seed", "sample", "feedback", "scale", "temperature")
 NO_ROUNDS = bytes(32)  # This is the hash of no rounds, with which the chain of hashes begins.
 
 
@@ -84,7 +84,7 @@ def differences(there: Spec, here: Spec) -> list[str]:
     """The fields in which two specs differ, those aside that only say where the inputs are or what to print."""
     return [
         f"{name} ({_shown(getattr(there, name))} there, {_shown(getattr(here, name))} here)"
-        for name in COMPARED
+        for name in _COMPARED
         if getattr(there, name) != getattr(here, name)
     ]
 

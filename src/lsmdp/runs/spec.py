@@ -32,10 +32,10 @@ from lsmdp.model import LMDP
 from lsmdp.sources import MODELS, read_edge_costs, read_model
 from lsmdp.sources.names import find, is_own
 
-USUAL_LEARNERS = ("pool:auto", "ftl", "passive")  # These play where no learner is named.
+_USUAL_LEARNERS = ("pool:auto", "ftl", "passive")  # These play where no learner is named.
 # These endings are left out of the name of a folder.
 SOURCE_ENDINGS = "npz|npy|mtx|csv|tsv|txt|parquet|jsonl|map|graphml|gml|tntp"
-CHARACTERS_OF_A_FOLDER = 100  # The name of a folder has at most this many characters; most systems allow 255 bytes.
+_CHARACTERS_OF_A_FOLDER = 100  # The name of a folder has at most this many characters; most systems allow 255 bytes.
 
 
 def _known(name: str) -> str:
@@ -51,7 +51,7 @@ class Spec(BaseModel):
     kernel: str
     costs: str
     learners: Annotated[tuple[Annotated[str, AfterValidator(_known)], ...], Field(strict=False, min_length=1)] = (
-        USUAL_LEARNERS
+        _USUAL_LEARNERS
     )
     rounds: Annotated[int, Field(ge=1)] | None = None
     start: str = "0"
@@ -161,7 +161,7 @@ def default_folder(kernel: str, costs: str) -> Path:
     words = [Path(kernel).name, "stdin" if costs == STANDARD_INPUT else Path(costs).name]
     bare = [re.sub(rf"\.({SOURCE_ENDINGS})$", "", word, flags=re.IGNORECASE) for word in words]
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(bare)).strip("-.")
-    return Path("runs", safe[:CHARACTERS_OF_A_FOLDER] or "run")
+    return Path("runs", safe[:_CHARACTERS_OF_A_FOLDER] or "run")
 
 
 def _fault(error: Any) -> str:

@@ -26,7 +26,7 @@ from lsmdp.runs.dynamic import attributed, write_dynamic
 from lsmdp.runs.folder import Folder, damaged
 
 # These figures are in units of the costs, and so are scaled with them.
-IN_UNITS = ("loss", "state_cost", "control_cost", "ideal_loss", "idealised_regret", "regret")
+_IN_UNITS = ("loss", "state_cost", "control_cost", "ideal_loss", "idealised_regret", "regret")
 
 
 def summarise(folder: Folder, run: Run) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _in_your_units(learners: dict[str, Any], folder: Folder, rounds: int) -> dic
     low, high = scale or (0.0, 1.0)
     unit, least = (1.0, 0.0) if moves is None else (float(moves["unit"]), float(moves["least"]))
     factor, taken_off = abs(high - low) * unit, abs(high - low) * least * rounds
-    figures = {name: {key: _times(factor, one[key]) for key in IN_UNITS} for name, one in learners.items()}
+    figures = {name: {key: _times(factor, one[key]) for key in _IN_UNITS} for name, one in learners.items()}
     for one in figures.values():
         for key in ("loss", "state_cost", "ideal_loss"):
             one[key] = None if one[key] is None else one[key] + taken_off

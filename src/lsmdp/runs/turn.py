@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 # These signals have a handler of Python where nobody has set another; that of all others is SIG_DFL.
-USUAL = {signal.SIGINT: signal.default_int_handler}
+_USUAL = {signal.SIGINT: signal.default_int_handler}
 
 
 class Turn:
@@ -39,7 +39,7 @@ class Turn:
     @contextmanager
     def minding(self, *signals: signal.Signals) -> Iterator[None]:
         """Handle these signals (Ctrl-C if none is named) as above, where that is ours to do."""
-        usual = {number: USUAL.get(number, signal.SIG_DFL) for number in signals or (signal.SIGINT,)}
+        usual = {number: _USUAL.get(number, signal.SIG_DFL) for number in signals or (signal.SIGINT,)}
         is_main = threading.current_thread() is threading.main_thread()
         ours = [number for number, handler in usual.items() if is_main and signal.getsignal(number) is handler]
         for number in ours:

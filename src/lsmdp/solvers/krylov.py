@@ -22,9 +22,9 @@ from lsmdp.solvers.newton import newton
 from lsmdp.solvers.problem import Attempt, Problem
 
 # GMRES stops at this residual, relative and in the Euclidean norm, in which a slow mode is small.
-KRYLOV_TOLERANCE = 1e-9
+_KRYLOV_TOLERANCE = 1e-9
 # GMRES starts again at most this often; a system that takes longer is left to the next step of Newton's method.
-MOST_CYCLES = 8
+_MOST_CYCLES = 8
 VECTORS_OF_A_BASIS = 50  # GMRES keeps this many vectors before it starts again, as long as they take little memory.
 
 
@@ -73,7 +73,7 @@ class _Gmres:
         from scipy.sparse.linalg import LinearOperator, gmres
 
         restart = VECTORS_OF_A_BASIS if b.size <= 200_000 else 12  # the basis is restart vectors of n numbers
-        cycles = min(MOST_CYCLES, self.left // restart)
+        cycles = min(_MOST_CYCLES, self.left // restart)
         if cycles <= 0:  # a cycle takes a product or two more than its basis
             return None
 
@@ -83,6 +83,6 @@ class _Gmres:
 
         operator = LinearOperator((b.size, b.size), matvec=counted, dtype=np.float64)
         _, exponent = np.frexp(np.abs(b).max())  # norms are roots of sums of squares, which end at 1e154; b may not
-        d, _ = gmres(operator, np.ldexp(b, -exponent), rtol=KRYLOV_TOLERANCE, restart=restart, maxiter=cycles)
+        d, _ = gmres(operator, np.ldexp(b, -exponent), rtol=_KRYLOV_TOLERANCE, restart=restart, maxiter=cycles)
         with np.errstate(over="ignore"):  # infinite, which callers look for
             return np.asarray(np.ldexp(d, exponent))

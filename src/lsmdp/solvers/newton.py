@@ -29,14 +29,14 @@ from lsmdp._core.paths import lower_to_paths
 from lsmdp.arrays import EPS, Floats, like
 from lsmdp.solvers.problem import Attempt, Problem, limited_by_rounding
 
-LONGEST_STEP_IN_V = 1e6  # A step in v of at most this length keeps ten digits of what is local.
-GAP_OF_PURE_STEPS = 0.1  # Below this gap, pure policy iteration is tried first, since it then converges quadratically.
-GAP_NEAR_ROUNDING = 1e-6  # Below this gap, steps may be ended by rounding.
+_LONGEST_STEP_IN_V = 1e6  # A step in v of at most this length keeps ten digits of what is local.
+_GAP_OF_PURE_STEPS = 0.1  # Below this gap, pure policy iteration is tried first, since it then converges quadratically.
+_GAP_NEAR_ROUNDING = 1e-6  # Below this gap, steps may be ended by rounding.
 _SHARE_OF_THE_BEST = 0.9  # A step has stalled if it leaves more than this share of the best gap so far.
 # A step has stalled if it also leaves more than this share of the gap before; three such steps end the method.
 _SHARE_OF_THE_LAST = 0.5
 # A step longer than this, in units of the temperature, may overshoot; v is then lowered to what paths allow.
-LONG_STEP = 1.0
+_LONG_STEP = 1.0
 
 
 class Evaluator(Protocol):
@@ -55,7 +55,7 @@ def newton(problem: Problem, v: Floats, tol: float, evaluator: Evaluator, max_st
     best = Attempt(v, lo, hi, 0)
     lambda_low, stalled = lo, 0
     reach = max(
-        LONGEST_STEP_IN_V, tol / EPS, float(np.ptp(problem.c))
+        _LONGEST_STEP_IN_V, tol / EPS, float(np.ptp(problem.c))
     )  # what is local has no more digits than these leave
     for step in range(1, max_steps + 1):
         if best.gap <= tol or stalled == 3:
@@ -66,7 +66,7 @@ def newton(problem: Problem, v: Floats, tol: float, evaluator: Evaluator, max_st
             break
         v = v + d
         v -= v.min()
-        if np.ptp(d) > LONG_STEP:
+        if np.ptp(d) > _LONG_STEP:
             PT, log_P = problem.reversed_moves
             lengths = np.maximum(problem.c[PT.indices] - lambda_low - log_P, 0.0)
             v = lower_to_paths(like(PT, lengths), v)
@@ -74,7 +74,7 @@ def newton(problem: Problem, v: Floats, tol: float, evaluator: Evaluator, max_st
         lambda_low = max(lambda_low, lo)
         stalled = (
             stalled + 1
-            if max(_SHARE_OF_THE_BEST * best.gap, _SHARE_OF_THE_LAST * before) < hi - lo < GAP_NEAR_ROUNDING
+            if max(_SHARE_OF_THE_BEST * best.gap, _SHARE_OF_THE_LAST * before) < hi - lo < _GAP_NEAR_ROUNDING
             else 0
         )
         best = Attempt(v, lo, hi, step) if hi - lo < best.gap else Attempt(best.v, best.lo, best.hi, step)
@@ -85,7 +85,7 @@ def newton(problem: Problem, v: Floats, tol: float, evaluator: Evaluator, max_st
 
 def _direction(problem: Problem, v: Floats, r: Floats, gap: float, evaluator: Evaluator, reach: float) -> Floats | None:
     weights = sparse.policy_weights(problem.P, v)
-    if gap <= GAP_OF_PURE_STEPS:
+    if gap <= _GAP_OF_PURE_STEPS:
         d = evaluator.poisson(weights, r)
         if d is not None and np.isfinite(d).all() and np.ptp(d) <= reach:
             return d

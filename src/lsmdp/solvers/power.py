@@ -22,8 +22,8 @@ from lsmdp._core.power import power_walk
 from lsmdp.arrays import Floats, read_only
 from lsmdp.solvers.problem import Attempt, Problem, limited_by_rounding
 
-PLAIN_SPAN = 150.0  # Up to this span of v and of c, z = e^{-v} itself is a safe representation, of 65 decades.
-MOST_BASES = 2000  # A walk that needs more bases than this is going nowhere.
+_PLAIN_SPAN = 150.0  # Up to this span of v and of c, z = e^{-v} itself is a safe representation, of 65 decades.
+_MOST_BASES = 2000  # A walk that needs more bases than this is going nowhere.
 
 
 class PowerSteps(NamedTuple):
@@ -48,7 +48,7 @@ class Power:
         best = Attempt(v, lo, hi, 0)
         walk = PowerSteps(0, best.gap, 1.0, False)
         steps, target = 0, tol
-        for _ in range(MOST_BASES):
+        for _ in range(_MOST_BASES):
             if best.gap <= tol or steps >= self.max_steps:
                 break
             v, walk = _walk(problem, v, target, self.max_steps - steps, walk.averaging)
@@ -80,10 +80,10 @@ def _walk(problem: Problem, v: Floats, target: float, max_steps: int, averaging:
 def _coordinates(problem: Problem, v: Floats) -> tuple[Floats, sparse.Rows, Floats | None, Floats]:
     """(base, A, g, z) with v = base - log z and G P = diag(g) A in the coordinates of the base, up to a factor."""
     A = sparse.rows(problem.P)
-    if np.ptp(v) <= PLAIN_SPAN and np.ptp(problem.c) <= PLAIN_SPAN:
+    if np.ptp(v) <= _PLAIN_SPAN and np.ptp(problem.c) <= _PLAIN_SPAN:
         return np.zeros_like(v), A, np.exp(problem.c.min() - problem.c), np.exp(v.min() - v)
     r, _, _ = problem.residual(v)
-    if np.ptp(r) > PLAIN_SPAN:
+    if np.ptp(r) > _PLAIN_SPAN:
         return v, A, None, v
     weights = read_only(sparse.policy_weights(problem.P, v))
     return v, A._replace(data=weights), np.exp(r.min() - r), np.ones_like(v)

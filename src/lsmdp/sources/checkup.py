@@ -31,8 +31,10 @@ Command = Callable[..., str]
 COLUMNS_OF_A_LINE = 88  # Lines of a checkup have at most this many characters, which most terminals have.
 WORK_OF_A_CHECKUP = 3e9  # The stationary law of a large chain may take this many operations of about a nanosecond each.
 # An assumption that is true, false or not known is called like this.
-VERDICT = {True: "holds", False: "fails", None: "open"}
-REDUCIBLE = chain.Fact[Any](reason="P is not irreducible")  # This stands for every fact that only an irreducible P has.
+_VERDICT = {True: "holds", False: "fails", None: "open"}
+_REDUCIBLE = chain.Fact[Any](
+    reason="P is not irreducible"
+)  # This stands for every fact that only an irreducible P has.
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ class Checkup:
         return "\n".join(self.lines())
 
     def _verdicts(self) -> Iterator[tuple[str, str]]:
-        irred, ergod = (VERDICT[self.assumptions[label]] for label in ("ass:irred", "ass:ergod"))
+        irred, ergod = (_VERDICT[self.assumptions[label]] for label in ("ass:irred", "ass:ergod"))
         yield "ass:irred", f"{irred:<6} {self._communication()}"
         yield "ass:ergod", f"{ergod:<6} {self._contraction()}"
         if self.overlap == 0.0:
@@ -161,13 +163,13 @@ def examine(lmdp: LMDP, command: Command | None = None) -> Checkup:
 
     classes, _ = chain.strong_classes(P)
     irreducible = classes == 1
-    period = value(chain.Fact(chain.period(P, irreducible=True)) if irreducible else REDUCIBLE, "period", "aperiodic")
-    reversible, mu, why = _law(P) if irreducible else (None, None, REDUCIBLE.reason)
+    period = value(chain.Fact(chain.period(P, irreducible=True)) if irreducible else _REDUCIBLE, "period", "aperiodic")
+    reversible, mu, why = _law(P) if irreducible else (None, None, _REDUCIBLE.reason)
     if mu is None:
         missing |= dict.fromkeys(("stationary_min", "stationary_max"), why)
     if reversible is None:
         missing["reversible"] = why
-    longest = chain.max_hitting_time(P, mu) if irreducible else REDUCIBLE
+    longest = chain.max_hitting_time(P, mu) if irreducible else _REDUCIBLE
     one, steps = chain.overlap(P), chain.mixing_steps(P)
     many = chain.overlap(P, steps.value) if steps.value else chain.Fact[float](reason=steps.reason)
     shared, shared_k = value(one, "dobrushin", "overlap"), value(many, "dobrushin_k", "overlap_k")

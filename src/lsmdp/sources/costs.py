@@ -60,8 +60,8 @@ from lsmdp.sources.tables import (
 
 # The hill has its top here, in shares of the sides of the map: away from the middle, so that no symmetry hides a
 # mistake.
-HILL_TOP = (0.35, 0.65)
-HILL_WIDTH = 0.2  # The hill has this standard deviation, in shares of the sides, and so is nearly flat at the borders.
+_HILL_TOP = (0.35, 0.65)
+_HILL_WIDTH = 0.2  # The hill has this standard deviation, in shares of the sides, and so is nearly flat at the borders.
 
 
 class Numbers(NamedTuple):
@@ -83,7 +83,7 @@ def hill(lmdp: LMDP) -> Floats:
     points = np.arange(lmdp.n)[:, None] if lmdp.positions is None else lmdp.positions
     low, high = points.min(axis=0), points.max(axis=0)
     unit = (points - low) / np.where(high > low, high - low, 1.0)
-    height = np.exp(-((unit - HILL_TOP[: unit.shape[1]]) ** 2).sum(axis=1) / (2.0 * HILL_WIDTH**2))
+    height = np.exp(-((unit - _HILL_TOP[: unit.shape[1]]) ** 2).sum(axis=1) / (2.0 * _HILL_WIDTH**2))
     return as_cost(height / height.max(), lmdp.n)
 
 

@@ -40,7 +40,7 @@ from lsmdp.sources.reading import (
 from lsmdp.sources.tables import TEXTS, names_of, numbers_of
 
 # A column with one of these names holds the costs of moves; the first of them that is there is taken.
-COST_WORDS = ("cost", "toll", "price", "length", "distance", "time", "duration", "free_flow_time", "weight")
+_COST_WORDS = ("cost", "toll", "price", "length", "distance", "time", "duration", "free_flow_time", "weight")
 
 ListedCosts = tuple[Sequence[str], Sequence[str], Floats]  # where each edge begins, where it ends, what it costs
 
@@ -49,7 +49,7 @@ def read(spec: str, lmdp: LMDP) -> CSR:
     """The costs of moves as a matrix; a move without one costs 0."""
     if own := COLUMN_OF_THE_MODEL.fullmatch(spec):
         return _own(spec, own[1].lower(), own[2], lmdp)
-    formats = {ending: Format(_read, EDGE_COSTS_ADVICE) for ending in (*TEXTS, ".parquet")}
+    formats = {ending: Format(_read, _EDGE_COSTS_ADVICE) for ending in (*TEXTS, ".parquet")}
     nothing = SpecError(
         f'"{spec}" is no file. Edge costs end in {endings(formats)}, or name a column of the kernel: '
         "tntp:free_flow_time."
@@ -66,7 +66,7 @@ def read(spec: str, lmdp: LMDP) -> CSR:
         return sparse.csr_array((costs, (x, y)), shape=(lmdp.n, lmdp.n))
 
 
-EDGE_COSTS_ADVICE = "Write it as a table with the columns from, to and cost."
+_EDGE_COSTS_ADVICE = "Write it as a table with the columns from, to and cost."
 
 
 def _own(spec: str, ending: str, column: str, lmdp: LMDP) -> CSR:
@@ -119,7 +119,7 @@ def _read(path: Path) -> Any:
         roles = {name: lowered.index(name) for name in ("from", "to")}
     elif (ends := ends_of(names)) is not None:
         roles = dict(zip(("from", "to"), ends, strict=True))
-    words = [word for word in COST_WORDS if word in lowered and lowered.index(word) not in roles.values()]
+    words = [word for word in _COST_WORDS if word in lowered and lowered.index(word) not in roles.values()]
     if words:
         roles["cost"] = lowered.index(words[0])
     if missing := [name for name in ("from", "to", "cost") if name not in roles]:

@@ -24,9 +24,9 @@ from lsmdp.sources.makers.positions import node_positions
 
 Graph = tuple[CSR, list[str], Floats | None]
 # This is what the formats of graphs are called, by their endings.
-GRAPH_FORMATS = {".graphml": "GraphML", ".gml": "GML"}
+_GRAPH_FORMATS = {".graphml": "GraphML", ".gml": "GML"}
 # Graphs are written with these functions, by their endings.
-GRAPH_WRITERS = {".graphml": "networkx.write_graphml", ".gml": "networkx.write_gml"}
+_GRAPH_WRITERS = {".graphml": "networkx.write_graphml", ".gml": "networkx.write_gml"}
 
 
 def read_graph(path: Path, weight: str | None = None) -> Graph:
@@ -77,7 +77,7 @@ def load_graph(path: Path) -> Any:
         import networkx
     except ImportError:
         raise SpecError(
-            f"reading {GRAPH_FORMATS[ending]} needs networkx. Install it with: pip install 'lsmdp[graph]'."
+            f"reading {_GRAPH_FORMATS[ending]} needs networkx. Install it with: pip install 'lsmdp[graph]'."
         ) from None
     if ending == ".graphml":
         _require_plain(path)
@@ -94,7 +94,7 @@ def load_graph(path: Path) -> Any:
     except Exception as broken:  # networkx trusts its files: attributes of the wrong kind raise anything
         reason = str(broken).split("\n")[0].strip(" .") or type(broken).__name__
         raise SpecError(
-            f"it is no {GRAPH_FORMATS[ending]} graph ({reason}). Write it with {GRAPH_WRITERS[ending]}."
+            f"it is no {_GRAPH_FORMATS[ending]} graph ({reason}). Write it with {_GRAPH_WRITERS[ending]}."
         ) from None
 
 

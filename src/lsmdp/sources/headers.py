@@ -2,7 +2,7 @@
 
 People call the two ends of an edge from and to, source and target, src and dst, origin and destination, u and v, and
 so on; in capitals, with words around them (``Start Station``, ``end_station``), in several languages. A pair is found
-where two names are the same but for one word, and those words belong together (``PAIRED_WORDS``): so ``Start Station``
+where two names are the same but for one word, and those words belong together (``_PAIRED_WORDS``): so ``Start Station``
 goes with ``End Station`` and not with ``End Date``. Where several pairs are found, the first that is no time and no
 coordinate is taken. Other columns go by lists of words.
 
@@ -24,7 +24,7 @@ from lsmdp.labels import number_in
 Columns = str | Mapping[str, str | int] | None  # as a user gives them
 
 # A word for where a move begins is followed by those for where it ends.
-PAIRED_WORDS: Mapping[str, tuple[str, ...]] = {
+_PAIRED_WORDS: Mapping[str, tuple[str, ...]] = {
     "from": ("to",),
     "source": ("target", "destination", "dest", "sink", "cible"),
     "src": ("dst", "dest", "tgt", "trg", "target"),
@@ -56,25 +56,25 @@ PAIRED_WORDS: Mapping[str, tuple[str, ...]] = {
     "van": ("naar",),
 }
 # A column with one of these names holds the weights of moves; the first of them that is there is taken.
-WEIGHTS = (
+_WEIGHTS = (
     "weight weights w count counts n num number freq frequency times trips transitions flow volume probability prob p "
     "chance share value capacity total gewicht anzahl poids peso"
 )
 # A column of a log with one of these words in its name has that role; the first that fits is taken.
-WORDS = {
+_WORDS = {
     "entity": "entity user person device vehicle bike session visitor customer case track trajectory object agent id",
     "time": "time timestamp datetime date ts when at t step seconds",
     "state": "state place location station stop node zone room page url activity event cell area region stage status",
 }
 # Beside one of these words, 1 and 2 or a and b tell the two ends of a move.
-NUMBERED = "node vertex id end state place name user person station stop site city point page"
+_NUMBERED = "node vertex id end state place name user person station stop site city point page"
 # A column with one of these words in its name holds no places.
-NO_PLACES = "date time datetime timestamp at lat latitude lon lng long longitude x y"
+_NO_PLACES = "date time datetime timestamp at lat latitude lon lng long longitude x y"
 # A column with one of these words in its name may hold times.
-TIMES = frozenset(("date", "time", "datetime", "timestamp", "at"))
-NAMES_OF_A_HEADER = 12  # So many names of a header are quoted in a sentence.
+_TIMES = frozenset(("date", "time", "datetime", "timestamp", "at"))
+_NAMES_OF_A_HEADER = 12  # So many names of a header are quoted in a sentence.
 # A name of a column with more words than this is a text that has gone astray, and is not looked at word by word.
-WORDS_OF_A_NAME = 12
+_WORDS_OF_A_NAME = 12
 
 
 def words_of(name: str) -> list[str]:
@@ -127,7 +127,7 @@ def ends_of(header: Sequence[str], *, times: bool = False) -> tuple[int, int] | 
     named = [words_of(name) for name in header]
     for fewest in sorted({len(words) for words in named}):
         for place, words in enumerate(named):
-            if len(words) != fewest or _is_place(words) == times or (times and not TIMES & set(words)):
+            if len(words) != fewest or _is_place(words) == times or (times and not _TIMES & set(words)):
                 continue
             for other in _counterparts(words):
                 if other in named:
@@ -136,23 +136,23 @@ def ends_of(header: Sequence[str], *, times: bool = False) -> tuple[int, int] | 
 
 
 def _is_place(words: Sequence[str]) -> bool:
-    return not {*NO_PLACES.split()} & set(words) and not any(word.startswith("time") for word in words)
+    return not {*_NO_PLACES.split()} & set(words) and not any(word.startswith("time") for word in words)
 
 
 def _counterparts(words: list[str]) -> Iterator[list[str]]:
-    if len(words) > WORDS_OF_A_NAME:
+    if len(words) > _WORDS_OF_A_NAME:
         return
     for at, word in enumerate(words):
-        for end in PAIRED_WORDS.get(word, ()):
+        for end in _PAIRED_WORDS.get(word, ()):
             yield [*words[:at], end, *words[at + 1 :]]
-        if word in ("1", "a") and {*NUMBERED.split()} & set(words):
+        if word in ("1", "a") and {*_NUMBERED.split()} & set(words):
             yield [*words[:at], {"1": "2", "a": "b"}[word], *words[at + 1 :]]
 
 
 def weight_of(header: Sequence[str], taken: Sequence[int]) -> int | None:
     """The column of weights, if a name says so."""
     named = [(place, "".join(words_of(name))) for place, name in enumerate(header) if place not in taken]
-    for word in WEIGHTS.split():
+    for word in _WEIGHTS.split():
         for place, name in named:
             if name == word:
                 return place
@@ -162,7 +162,7 @@ def weight_of(header: Sequence[str], taken: Sequence[int]) -> int | None:
 def role_of(role: str, header: Sequence[str], taken: Sequence[int]) -> int | None:
     """The column that is the entity, the time or the state of a record: by its name, or by a word in it."""
     named = [(place, words_of(name)) for place, name in enumerate(header) if place not in taken]
-    for word in WORDS[role].split():
+    for word in _WORDS[role].split():
         for test in (lambda words, word=word: words == [word], lambda words, word=word: word in words):
             for place, words in named:
                 if test(words):
@@ -188,5 +188,5 @@ def quoted(name: str) -> str:
 
 def shown(header: Sequence[str]) -> str:
     """The names of a header in a sentence."""
-    more = f" and {len(header) - NAMES_OF_A_HEADER} more" if len(header) > NAMES_OF_A_HEADER else ""
-    return ", ".join(map(quoted, header[:NAMES_OF_A_HEADER])) + more
+    more = f" and {len(header) - _NAMES_OF_A_HEADER} more" if len(header) > _NAMES_OF_A_HEADER else ""
+    return ", ".join(map(quoted, header[:_NAMES_OF_A_HEADER])) + more

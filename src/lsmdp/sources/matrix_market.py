@@ -18,9 +18,9 @@ from lsmdp.arrays import Floats, require_entries
 from lsmdp.errors import SpecError
 from lsmdp.inputs.files import require_described
 
-LAYOUTS = ("coordinate", "array")  # A file in the format of Matrix Market that is read has one of these layouts.
-NUMBER_FIELDS = ("real", "double", "integer", "pattern")  # Its numbers are of one of these kinds.
-SYMMETRIES = ("general", "symmetric")  # It has one of these symmetries.
+_LAYOUTS = ("coordinate", "array")  # A file in the format of Matrix Market that is read has one of these layouts.
+_NUMBER_FIELDS = ("real", "double", "integer", "pattern")  # Its numbers are of one of these kinds.
+_SYMMETRIES = ("general", "symmetric")  # It has one of these symmetries.
 
 
 def read_market(path: Path) -> Any:
@@ -46,7 +46,7 @@ def _banner(line: str) -> tuple[str, str, str]:
     if words[:2] != ["%%matrixmarket", "matrix"] or len(words) != 5:
         raise SpecError("line 1 is not the banner of a Matrix Market file. Write it with scipy.io.mmwrite.")
     layout, field, symmetry = words[2:]
-    for word, known in ((layout, LAYOUTS), (field, NUMBER_FIELDS), (symmetry, SYMMETRIES)):
+    for word, known in ((layout, _LAYOUTS), (field, _NUMBER_FIELDS), (symmetry, _SYMMETRIES)):
         if word not in known:
             raise SpecError(f'line 1 says "{word}", but a kernel can only be one of {", ".join(known)}. Write it so.')
     return layout, field, symmetry

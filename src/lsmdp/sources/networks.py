@@ -48,7 +48,7 @@ from lsmdp.inputs.files import require_described
 from lsmdp.labels import number_in
 
 CAPACITY = "capacity"  # The moves of a network are as likely as this column says, where nobody names another.
-NODE_COLUMNS = ("init_node", "term_node")  # These columns of a network say where a link begins and ends.
+_NODE_COLUMNS = ("init_node", "term_node")  # These columns of a network say where a link begins and ends.
 # The header of a network has its numbers under these keys.
 ZONES, NODES, LINKS, FIRST = "NUMBER OF ZONES", "NUMBER OF NODES", "NUMBER OF LINKS", "FIRST THRU NODE"
 
@@ -221,9 +221,9 @@ def _header(lines: Iterator[Line], column: str) -> list[int]:
     blamed = (0, "")
     for number, line in lines:
         names = re.sub(r"(init|term) +node", r"\1_node", line.lower()).strip("~; \t").split()
-        if line.startswith("~") and set(NODE_COLUMNS) <= set(names):
+        if line.startswith("~") and set(_NODE_COLUMNS) <= set(names):
             if column.lower() in names:
-                return [names.index(name) for name in (*NODE_COLUMNS, column.lower())]
+                return [names.index(name) for name in (*_NODE_COLUMNS, column.lower())]
             if column != CAPACITY:
                 raise SpecError(f'links have no column "{column}". They have: {", ".join(names[2:])}.')
         blamed = blamed if blamed[0] else (number, line)

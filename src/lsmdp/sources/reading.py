@@ -1,7 +1,7 @@
 """What the readers of files share: what a file says about a model, and how the reader for an ending is called.
 
 Whatever a reader stumbles over becomes one sentence that names the file: errors of ours as they are, and those of the
-libraries that read for us (``UNREADABLE``) with the advice of the format.
+libraries that read for us (``_UNREADABLE``) with the advice of the format.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lsmdp.sources.headers import Columns
 
 Labels = Sequence[str] | None
 # These are the errors that libraries end in when they are given a damaged file.
-UNREADABLE = (ValueError, LookupError, EOFError, OverflowError, MemoryError, RecursionError, TypeError, csv.Error)
+_UNREADABLE = (ValueError, LookupError, EOFError, OverflowError, MemoryError, RecursionError, TypeError, csv.Error)
 
 
 class ReadingOptions(NamedTuple):
@@ -90,7 +90,7 @@ def _read_with(form: Format, path: Path) -> Any:
             return form.read(path)
     except LsmdpError:
         raise
-    except UNREADABLE as broken:
+    except _UNREADABLE as broken:
         raise SpecError(f'"{path}" cannot be read as {path.suffix}: {_reason(broken)}. {form.advice}') from None
 
 

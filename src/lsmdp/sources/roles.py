@@ -24,7 +24,7 @@ from lsmdp.sources.tables import names_of, numbers_of
 
 ROLES = ("from", "to", "weight")  # A list of moves has columns with these roles, of which the weight may be missing.
 # Columns of these types of Arrow hold numbers.
-NUMERIC = ("double", "float", "halffloat", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
+_NUMERIC = ("double", "float", "halffloat", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 
 EdgeColumns = tuple[Any, Any, Floats | None]  # where edges begin, where they end, and their weights
 
@@ -97,7 +97,7 @@ def edges_in_table(table: Any, columns: Columns) -> EdgeColumns:
     if found is not None:
         return found
     names = table.column_names
-    weighted = len(names) == 3 and str(table.schema.types[2]) in NUMERIC
+    weighted = len(names) == 3 and str(table.schema.types[2]) in _NUMERIC
     if len(names) != 2 and not weighted:
         raise SpecError(
             f"none of the columns {shown(names)} has a name that tells where an edge begins and ends. Name them: "
@@ -112,7 +112,7 @@ def listed(table: Any, asked: dict[str, str], source: object) -> EdgeColumns | N
     """The edges in a pyarrow table, if the user or its names say that it holds some."""
     names = table.column_names
     found = by_name(names, asked, len(names)) if asked else by_header(names)
-    square = table.num_rows == table.num_columns and all(str(kind) in NUMERIC for kind in table.schema.types)
+    square = table.num_rows == table.num_columns and all(str(kind) in _NUMERIC for kind in table.schema.types)
     if found is None or (found.guess and not asked and square):
         return None
     if found.guess:

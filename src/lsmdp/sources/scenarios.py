@@ -19,7 +19,7 @@ from lsmdp.labels import number_in
 from lsmdp.sources.reading import Format, read_file
 
 # A line of a scenario has these fields.
-PROBLEM_FIELDS = ("bucket", "map", "width", "height", "start x", "start y", "goal x", "goal y", "optimal length")
+_PROBLEM_FIELDS = ("bucket", "map", "width", "height", "start x", "start y", "goal x", "goal y", "optimal length")
 
 Cell = tuple[int, int]
 
@@ -62,15 +62,15 @@ def _read(path: Path) -> list[Scenario]:
 
 def _scenario(text: str, line: int) -> Scenario:
     cells = text.rstrip("\n").split("\t") if "\t" in text else text.split()
-    if len(cells) != len(PROBLEM_FIELDS):
+    if len(cells) != len(_PROBLEM_FIELDS):
         raise SpecError(
-            f"line {line} has {len(cells)} fields, but a problem has {len(PROBLEM_FIELDS)}: "
-            f"{', '.join(PROBLEM_FIELDS)}."
+            f"line {line} has {len(cells)} fields, but a problem has {len(_PROBLEM_FIELDS)}: "
+            f"{', '.join(_PROBLEM_FIELDS)}."
         )
     whole = [number_in(cells[place].strip()) for place in (0, 2, 3, 4, 5, 6, 7)]
     if None in whole:
-        field = PROBLEM_FIELDS[(0, 2, 3, 4, 5, 6, 7)[whole.index(None)]]
-        raise SpecError(f'line {line}: the {field} is "{cells[PROBLEM_FIELDS.index(field)]}". Give a whole number.')
+        field = _PROBLEM_FIELDS[(0, 2, 3, 4, 5, 6, 7)[whole.index(None)]]
+        raise SpecError(f'line {line}: the {field} is "{cells[_PROBLEM_FIELDS.index(field)]}". Give a whole number.')
     bucket, width, height, x, y, to_x, to_y = (int(number or 0) for number in whole)
     for column, row, what in ((x, y, "start"), (to_x, to_y, "goal")):
         if not (row < height and column < width):

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # These files of a sweep are made from its runs, and so can be made again.
-MADE = ("results.parquet", "summary.json", "report.html")
+_MADE = ("results.parquet", "summary.json", "report.html")
 T = TypeVar("T")
 # The table of results says with these columns which job a row is about.
-JOB_COLUMNS: Mapping[str, type] = {"run": str, "model": str, "costs": str, "rounds": int, "seed": int}
+_JOB_COLUMNS: Mapping[str, type] = {"run": str, "model": str, "costs": str, "rounds": int, "seed": int}
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class SweepFolder:
             own_folder(self.runs)
             clear(self.runs)
             if self._sweep() != content:
-                remove(self.path.resolve(), MADE.__contains__)
+                remove(self.path.resolve(), _MADE.__contains__)
                 self._write("sweep.json", content)
 
     def _sweep(self) -> Any:
@@ -176,5 +176,5 @@ def _schema() -> pa.Schema:
     import pyarrow as pa
 
     types = {int: pa.int64(), str: pa.string(), float: pa.float64(), float | None: pa.float64(), bool: pa.bool_()}
-    columns = {**JOB_COLUMNS, **get_type_hints(ResultRow), "clairvoyant": bool}
+    columns = {**_JOB_COLUMNS, **get_type_hints(ResultRow), "clairvoyant": bool}
     return pa.schema([(name, types[kind]) for name, kind in columns.items()])

@@ -35,17 +35,19 @@ from lsmdp.arrays import Floats
 from lsmdp.regret.summary import LEADER_GAP
 
 # The seeds are drawn again this many times (a bootstrap), so that a share of them is known to about a hundredth.
-DRAWS = 1000
-CONFIDENCE = 0.95  # What is said of a growth holds in this share of the draws.
+_DRAWS = 1000
+_CONFIDENCE = 0.95  # What is said of a growth holds in this share of the draws.
 POWER_OF_ANY_ADVERSARY = 0.5  # Online learning has regret of this power of T against any adversary.
-LEAST_ROUNDS = 5  # Curves are fitted from this many marks on, two more than they have parameters.
+_LEAST_ROUNDS = 5  # Curves are fitted from this many marks on, two more than they have parameters.
 # The power of T is one of these, all hundredths from -1 to 1.5 but 0, which is the logarithm.
-POWERS_TRIED = np.array([k / 100 for k in range(-100, 151) if k])
+_POWERS_TRIED = np.array([k / 100 for k in range(-100, 151) if k])
 TOO_FEW_ROUNDS = "too few rounds"
-CURVES = ("log", "log2", "power")  # These curves are compared: a + b log T, a + b log² T, and a + b T^p.
-PARAMETERS = np.array([2, 2, 3])  # The curves have this many parameters each.
-CURVE_NAMES = {"log": "log T", "log2": "log² T", "power": "T^p"}  # The curves are called like this in tables.
-LEAST_RESIDUAL = np.finfo(np.float64).eps ** 2  # A squared residual below that of rounding is no better than one at it.
+_CURVES = ("log", "log2", "power")  # These curves are compared: a + b log T, a + b log² T, and a + b T^p.
+_PARAMETERS = np.array([2, 2, 3])  # The curves have this many parameters each.
+_CURVE_NAMES = {"log": "log T", "log2": "log² T", "power": "T^p"}  # The curves are called like this in tables.
+_LEAST_RESIDUAL = (
+    np.finfo(np.float64).eps ** 2
+)  # A squared residual below that of rounding is no better than one at it.
 
 
 def growth(t: npt.ArrayLike, regret: npt.ArrayLike) -> dict[str, Any]:
@@ -53,7 +55,7 @@ def growth(t: npt.ArrayLike, regret: npt.ArrayLike) -> dict[str, Any]:
     rounds, values = np.asarray(t, dtype=np.float64), np.asarray(regret, dtype=np.float64)
     late = (rounds >= np.sqrt(rounds[-1])) & ~np.isnan(values).any(axis=0)
     rounds, values = rounds[late], values[:, late]
-    if rounds.size < LEAST_ROUNDS:
+    if rounds.size < _LEAST_ROUNDS:
         return {"verdict": TOO_FEW_ROUNDS, "best": None}
     median = np.median(values, axis=0)
     about = {"from": int(rounds[0]), "to": int(rounds[-1]), "seeds": len(values)}
@@ -61,7 +63,7 @@ def growth(t: npt.ArrayLike, regret: npt.ArrayLike) -> dict[str, Any]:
     if (median <= zero).any():
         return about | {"verdict": _not_positive(median[-1], zero[-1]), "best": None}
     found, errors = _fits(rounds, median[None])
-    best = CURVES[int(_winners(errors, rounds.size)[0])]
+    best = _CURVES[int(_winners(errors, rounds.size)[0])]
     again, support = _again(rounds, values, zero)
     names = ("a", "b", "c", "p", "k")
     parameters = {name: {"value": float(found[0, k]), "band": _band(again[:, k])} for k, name in enumerate(names)}
@@ -70,7 +72,7 @@ def growth(t: npt.ArrayLike, regret: npt.ArrayLike) -> dict[str, Any]:
         "best": best,
         "verdict": verdict,
         "support": support,
-        "error": dict(zip(CURVES, np.sqrt(errors[0] / rounds.size).tolist(), strict=True)),
+        "error": dict(zip(_CURVES, np.sqrt(errors[0] / rounds.size).tolist(), strict=True)),
         **parameters,
     }
 
@@ -80,11 +82,11 @@ def _again(t: Floats, values: Floats, zero: Floats) -> tuple[Floats, dict[str, f
     seeds = len(values)
     if seeds == 1:
         return np.empty((0, 5)), None
-    draws = np.random.default_rng(0).integers(seeds, size=(DRAWS, seeds))
+    draws = np.random.default_rng(0).integers(seeds, size=(_DRAWS, seeds))
     medians = np.median(values[draws], axis=1)
     found, errors = _fits(t, medians[(medians > zero).all(axis=1)])
-    wins = np.bincount(_winners(errors, t.size), minlength=len(CURVES)) / DRAWS
-    return found, dict(zip(CURVES, wins.tolist(), strict=True))
+    wins = np.bincount(_winners(errors, t.size), minlength=len(_CURVES)) / _DRAWS
+    return found, dict(zip(_CURVES, wins.tolist(), strict=True))
 
 
 def _fits(t: Floats, medians: Floats) -> tuple[Floats, Floats]:
@@ -92,12 +94,12 @@ def _fits(t: Floats, medians: Floats) -> tuple[Floats, Floats]:
     log_t = np.log(t)
     k, a, log_error = _line(log_t, medians)
     _, b, log2_error = _line(log_t**2, medians)
-    lines = [_line(t**p / p, medians) for p in POWERS_TRIED]
+    lines = [_line(t**p / p, medians) for p in _POWERS_TRIED]
     errors = np.stack([error for _, _, error in lines])
     best = errors.argmin(axis=0)
     each = np.arange(len(medians))
-    c = np.stack([slope / p for (_, slope, _), p in zip(lines, POWERS_TRIED, strict=True)])[best, each]
-    return np.stack([a, b, c, POWERS_TRIED[best], k], axis=1), np.stack(
+    c = np.stack([slope / p for (_, slope, _), p in zip(lines, _POWERS_TRIED, strict=True)])[best, each]
+    return np.stack([a, b, c, _POWERS_TRIED[best], k], axis=1), np.stack(
         [log_error, log2_error, errors[best, each]], axis=1
     )
 
@@ -115,14 +117,16 @@ def _line(x: Floats, medians: Floats) -> tuple[Floats, Floats, Floats]:
 
 def _winners(errors: Floats, m: int) -> npt.NDArray[np.int64]:
     """The curve with the least criterion, for each row."""
-    criterion = m * np.log(np.maximum(errors / m, LEAST_RESIDUAL)) + PARAMETERS * np.log(m)
+    criterion = m * np.log(np.maximum(errors / m, _LEAST_RESIDUAL)) + _PARAMETERS * np.log(m)
     return np.asarray(criterion.argmin(axis=1))
 
 
 def _band(values: Floats) -> list[float] | None:
     """The middle 95%, where most draws have something to tell it from."""
     return (
-        None if values.size < DRAWS / 2 else np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]).tolist()
+        None
+        if values.size < _DRAWS / 2
+        else np.quantile(values, [(1 - _CONFIDENCE) / 2, (1 + _CONFIDENCE) / 2]).tolist()
     )
 
 
@@ -131,19 +135,19 @@ def _verdict(best: str, parameters: dict[str, Any], support: dict[str, float] | 
     a_band, p, p_band = parameters["a"]["band"], parameters["p"]["value"], parameters["p"]["band"]
     if support is None or a_band is None:
         few = "one seed" if support is None else "not positive in most draws"
-        return best, f"{CURVE_NAMES[best] if best != 'power' else f'T^{p:.2f}'} ({few})"
+        return best, f"{_CURVE_NAMES[best] if best != 'power' else f'T^{p:.2f}'} ({few})"
     low, high = p_band
     if a_band[0] <= 0.0:
         return best, "bounded (no growth is seen)"
     if high < 0.0:
         return best, f"bounded (T^{p:.2f})"
-    if low <= 0.0 and high < POWER_OF_ANY_ADVERSARY and support["log2"] < 1 - CONFIDENCE:
-        return "log", CURVE_NAMES["log"]
-    if low > 0.0 and support[best] >= CONFIDENCE:
+    if low <= 0.0 and high < POWER_OF_ANY_ADVERSARY and support["log2"] < 1 - _CONFIDENCE:
+        return "log", _CURVE_NAMES["log"]
+    if low > 0.0 and support[best] >= _CONFIDENCE:
         last = " (cannot last: play longer)" if low > 1.0 else ""
-        return best, f"T^{p:.2f}{last}" if best == "power" else CURVE_NAMES[best]
+        return best, f"T^{p:.2f}{last}" if best == "power" else _CURVE_NAMES[best]
     ranked = sorted(support.items(), key=lambda item: -item[1])
-    shares = ", ".join(f"{CURVE_NAMES[curve]} {share:.0%}" for curve, share in ranked if share >= 1 - CONFIDENCE)
+    shares = ", ".join(f"{_CURVE_NAMES[curve]} {share:.0%}" for curve, share in ranked if share >= 1 - _CONFIDENCE)
     return best, f"undecided: {shares}"
 
 

@@ -39,7 +39,7 @@ from lsmdp.runs import Spec
 from lsmdp.runs.manifest import manifest
 from lsmdp.solvers import solve
 
-ROUND_WORK = 10_000  # A round on a small model takes about as long as a pass over this many moves.
+_ROUND_WORK = 10_000  # A round on a small model takes about as long as a pass over this many moves.
 
 
 class ResultRow(NamedTuple):
@@ -89,7 +89,7 @@ def digest_of(spec: Spec, lmdp: LMDP, costs: Costs) -> str:
 
 def work_of(spec: Spec, lmdp: LMDP) -> float:
     """How much work a run is."""
-    return float((spec.rounds or 1) * len(spec.learners) * (ROUND_WORK + lmdp.nnz))
+    return float((spec.rounds or 1) * len(spec.learners) * (_ROUND_WORK + lmdp.nnz))
 
 
 def played(job: Job) -> list[ResultRow] | str:

@@ -23,7 +23,7 @@ from lsmdp.report.pages.words import (
 )
 from lsmdp.sweeps.growth import POWER_OF_ANY_ADVERSARY, TOO_FEW_ROUNDS
 
-NO_GROWTH = {"bounded", "beats the leader", "no growth"}  # Verdicts of these kinds say that regret does not grow.
+_NO_GROWTH = {"bounded", "beats the leader", "no growth"}  # Verdicts of these kinds say that regret does not grow.
 
 
 def page(summary: Mapping[str, Any]) -> str:
@@ -184,7 +184,7 @@ def best_title(games: Sequence[Mapping[str, Any]], subject: str) -> str:
 
 def _slow(fit: Mapping[str, Any]) -> bool:
     """Whether the whole band of p is below that of the generic rate, or nothing grows at all."""
-    if _kind(fit["verdict"]) in NO_GROWTH:
+    if _kind(fit["verdict"]) in _NO_GROWTH:
         return True
     return fit["best"] is not None and fit["p"]["band"] is not None and fit["p"]["band"][1] < POWER_OF_ANY_ADVERSARY
 

@@ -38,13 +38,13 @@ from lsmdp.sweeps.jobs import (
 )
 
 # A sweep has at most this many replicates, more than anybody waits for, so that a slip of a key is noticed.
-MOST_REPLICATES = 100_000
+_MOST_REPLICATES = 100_000
 # A sweep file is read word by word: nothing is converted, and no key is passed over.
-STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+_STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 T = TypeVar("T")
 Count = Annotated[int, Field(ge=1)]
-Replicate = Annotated[int, Field(ge=0, lt=MOST_REPLICATES)]
+Replicate = Annotated[int, Field(ge=0, lt=_MOST_REPLICATES)]
 
 
 def _distinct(key: Callable[[Any], Any] = lambda entry: entry) -> AfterValidator:
@@ -70,7 +70,7 @@ def _known_learner(name: str) -> str:
 class ModelEntry(BaseModel):
     """A model of the sweep; the fields are options of ``lsmdp play``."""
 
-    model_config = STRICT
+    model_config = _STRICT
 
     kernel: str
     start: str = "0"
@@ -99,7 +99,7 @@ class ModelEntry(BaseModel):
 class CostEntry(BaseModel):
     """A cost family, or a file of costs with the values that cost 0 and 1."""
 
-    model_config = STRICT
+    model_config = _STRICT
 
     costs: str
     scale: Annotated[tuple[float, float], Field(strict=False)] | None = None
@@ -123,8 +123,8 @@ def _named(field: str) -> BeforeValidator:
 def _counted(value: Any) -> Any:
     """10 stands for 0, 1, ..., 9."""
     if isinstance(value, int) and not isinstance(value, bool):
-        if not 1 <= value <= MOST_REPLICATES:
-            raise ValueError(f"there must be at least 1 and at most {MOST_REPLICATES:,}")
+        if not 1 <= value <= _MOST_REPLICATES:
+            raise ValueError(f"there must be at least 1 and at most {_MOST_REPLICATES:,}")
         return tuple(range(value))
     return value
 
@@ -137,7 +137,7 @@ Learner = Annotated[str, AfterValidator(_known_learner)]
 class Sweep(BaseModel):
     """What a sweep file says."""
 
-    model_config = STRICT
+    model_config = _STRICT
 
     models: Annotated[tuple[Model, ...], Field(strict=False), _distinct(lambda entry: entry.label)]
     costs: Annotated[tuple[Cost, ...], Field(strict=False), _distinct(lambda entry: entry.label)]

@@ -27,7 +27,7 @@ from lsmdp.sweeps.jobs import Job, ResultRow
 from lsmdp.sweeps.spec import Sweep
 
 LEVELS = {"low": 0.1, "median": 0.5, "high": 0.9}  # The bands of a summary are these quantiles over the seeds.
-BANDED = ("regret", "idealised_regret", "dynamic_regret", "loss")  # These figures have bands.
+_BANDED = ("regret", "idealised_regret", "dynamic_regret", "loss")  # These figures have bands.
 
 
 def summarise(
@@ -85,7 +85,7 @@ def _learner(of_seeds: Sequence[Sequence[ResultRow]]) -> dict[str, Any]:
     regret = _column(of_seeds, "regret")
     return {
         "t": t,
-        **{name: _bands(_column(of_seeds, name)) for name in BANDED},
+        **{name: _bands(_column(of_seeds, name)) for name in _BANDED},
         "seconds": float(np.median([rows[-1].seconds for rows in of_seeds])),
         "growth": growth(t, regret),
     }

@@ -38,7 +38,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from lsmdp.errors import SpecError
 
 # These variables tell libraries to use one thread, since the jobs share the processors already.
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 GAVE_UP = "the worker process died twice, the second time with nothing beside it. Is there memory enough for this run?"
 CONNECT_SECONDS = 10  # A cluster may take this many seconds to answer before it is taken to be absent.
 
@@ -82,9 +82,9 @@ class Processes:
 
 
 # Whoever waits for results of a cluster looks every so many seconds whether there is still somebody to send them.
-SECONDS_BETWEEN_LOOKS_AT_A_CLUSTER = 5.0
+_SECONDS_BETWEEN_LOOKS_AT_A_CLUSTER = 5.0
 # After this many looks in a row without an answer a scheduler is taken to be gone, and not only to be slow.
-LOOKS_WITHOUT_AN_ANSWER = 4
+_LOOKS_WITHOUT_AN_ANSWER = 4
 
 
 @dataclass(frozen=True)
@@ -176,9 +176,9 @@ def _submitted(
                 under_way[future] = left.popleft()
         except BrokenExecutor:
             lost.append(left.popleft())
-        done, _ = wait(under_way, SECONDS_BETWEEN_LOOKS_AT_A_CLUSTER, FIRST_COMPLETED)
+        done, _ = wait(under_way, _SECONDS_BETWEEN_LOOKS_AT_A_CLUSTER, FIRST_COMPLETED)
         silent = 0 if done or reached() else silent + 1
-        if silent == LOOKS_WITHOUT_AN_ANSWER:
+        if silent == _LOOKS_WITHOUT_AN_ANSWER:
             return [*lost, *under_way.values()]
         for future in done:
             job = under_way.pop(future)
@@ -195,8 +195,8 @@ def _submitted(
 def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
     """A pool of fresh processes; they are ended at once if the block fails."""
     others = set(multiprocessing.active_children())
-    usual = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+    usual = {name: os.environ.get(name) for name in _ONE_THREAD}
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
     pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_end_with_parent)
     try:
         yield pool

@@ -46,7 +46,7 @@ from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import GAP_OF_A_TRACED_LEADER
 
 # With this many nodes, Gauss-Legendre is exact for polynomials of degree 127, so for the posteriors of about 100 costs.
-QUADRATURE_NODES = 64
+_QUADRATURE_NODES = 64
 # The choice of kappa has this factor beside delta p_0 e^-S e^2, as its derivation above has.
 FACTOR_OF_KAPPA = 1.0 / 128.0
 
@@ -115,7 +115,7 @@ def lower_choice(lmdp: LMDP, windows: int = 20, *, reading: Reading) -> Certific
     """After each window of k rounds: c_P log(T/k), and the least that any learner loses to Q_theta on average."""
     unit = LMDP(lmdp.P)
     found = choice_of(unit)
-    nodes, weights = np.polynomial.legendre.leggauss(QUADRATURE_NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(_QUADRATURE_NODES)
     theta = (nodes + 1.0) / 2.0
     logs = np.array([_log_policy(unit, found, float(one)) for one in theta])
     least = [_window(unit, found.k, i * found.k - 1, theta, weights, logs) for i in range(1, windows + 1)]

@@ -50,10 +50,10 @@ from lsmdp.errors import ConvergenceError
 from lsmdp.model import LMDP
 from lsmdp.theory.dense import one_sided_distance
 
-STATES_WITH_ALL_PAIRS = 1_500  # Up to this many states all pairs of them are looked at, in matrices of at most 18 MB.
-STATES_WITH_DENSE_POWERS = 1_000  # Up to this many states dense powers of P are formed, in matrices of at most 8 MB.
+_STATES_WITH_ALL_PAIRS = 1_500  # Up to this many states all pairs of them are looked at, in matrices of at most 18 MB.
+_STATES_WITH_DENSE_POWERS = 1_000  # Up to this many states dense powers of P are formed, in matrices of at most 8 MB.
 # So many numbers of steps are tried from the least k with a(P^k) < 1 on, since a few more may give a better constant.
-STEPS_BEYOND_THE_FIRST = 3
+_STEPS_BEYOND_THE_FIRST = 3
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class _Finder:
     def _hitting_time(self) -> float:
         if not self.exact:
             return self._unknown("hitting_time", "asked for the cheap bounds only")
-        mu = chain.stationary(self.P) if self.lmdp.n > STATES_WITH_ALL_PAIRS else None
+        mu = chain.stationary(self.P) if self.lmdp.n > _STATES_WITH_ALL_PAIRS else None
         fact = chain.max_hitting_time(self.P, mu)
         if fact.value is not None:
             self.how["hitting_time"] = "exact: max E_x[T_y]"
@@ -243,13 +243,13 @@ class _Finder:
     def _by_paths(self) -> float:
         lengths = sparse.csr_array((self.C - np.log(self.P.data), self.P.indices, self.P.indptr), shape=self.P.shape)
         lengths.data[lengths.data == 0.0] = np.finfo(np.float64).tiny  # a sparse zero would be no move at all
-        if self.exact and self.lmdp.n <= STATES_WITH_ALL_PAIRS:
+        if self.exact and self.lmdp.n <= _STATES_WITH_ALL_PAIRS:
             return float(dijkstra(lengths).max())
         root = int(np.bincount(self.P.indices, minlength=self.lmdp.n).argmax())
         return float(dijkstra(lengths, indices=root).max() + dijkstra(lengths.T.tocsr(), indices=root).max())
 
     def _by_powers(self, H: float) -> float:
-        if not math.isfinite(H) or self.lmdp.n > STATES_WITH_DENSE_POWERS:
+        if not math.isfinite(H) or self.lmdp.n > _STATES_WITH_DENSE_POWERS:
             return math.inf
         power = np.linalg.matrix_power(self.P.toarray(), int(H))
         with np.errstate(divide="ignore"):
@@ -271,11 +271,11 @@ class _Finder:
         self.how["L"] = "1 / (1 - alpha)"
         self.how["alpha_k"] = self.how["alpha"]
         self.how["k"] = "one step"
-        if not self.exact or self.lmdp.n > STATES_WITH_DENSE_POWERS:
+        if not self.exact or self.lmdp.n > _STATES_WITH_DENSE_POWERS:
             reason = (
                 "asked for the cheap bounds only"
                 if not self.exact
-                else f"more than {STATES_WITH_DENSE_POWERS:,} states"
+                else f"more than {_STATES_WITH_DENSE_POWERS:,} states"
             )
             if not math.isfinite(best[2]):
                 self.left_out["L"] = f"a(P) = 1 in one step, and several steps were not tried: {reason}"
@@ -285,7 +285,7 @@ class _Finder:
             if not math.isfinite(best[2]):
                 self.left_out["L"] = first.reason
             return best
-        for k in range(max(first.value, 2), max(first.value, 2) + STEPS_BEYOND_THE_FIRST):
+        for k in range(max(first.value, 2), max(first.value, 2) + _STEPS_BEYOND_THE_FIRST):
             shared = chain.overlap(self.P, k).value or 0.0
             left = math.exp(-k * S) * shared
             L = k / left if left > 0.0 else math.inf
@@ -309,7 +309,7 @@ class _Finder:
 
 def one_step_distance(P: CSR, shared: float) -> float:
     """a(P), accurate also where it is near 0: e^S may blow up what rounding has made of 1 - (1 - a)."""
-    if shared <= 0.5 or P.shape[0] > STATES_WITH_DENSE_POWERS:
+    if shared <= 0.5 or P.shape[0] > _STATES_WITH_DENSE_POWERS:
         return 1.0 - shared if shared <= 0.5 else min(1.0, (1.0 - shared) + P.shape[0] * EPS)
     return one_sided_distance(P.toarray())
 
@@ -335,7 +335,7 @@ def _exp(x: float) -> float:
 def hitting_matrix(P: CSR) -> Floats | None:
     """E_x[T_y] for all pairs, where that is small enough to keep and not beyond float64."""
     try:
-        return chain.hitting_times(P) if P.shape[0] <= STATES_WITH_ALL_PAIRS else None
+        return chain.hitting_times(P) if P.shape[0] <= _STATES_WITH_ALL_PAIRS else None
     except ConvergenceError:
         return None
 

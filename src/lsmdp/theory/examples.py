@@ -49,7 +49,7 @@ from lsmdp.theory.trace import GAP_OF_A_TRACED_LEADER
 
 SLOPE = math.e / (12.0 * (1.0 + math.e) ** 2)  # This is the least curvature of lambda, times E theta(1 - theta) / 2.
 # The lower bound is shown for this many rounds where nobody says how many: enough to see the logarithm.
-SOME_ROUNDS = 1_000
+_SOME_ROUNDS = 1_000
 
 
 @statement(
@@ -59,7 +59,7 @@ SOME_ROUNDS = 1_000
     "two states, P = 1/2: every learner has E R_T >= .01638 log T - .045 against the leader, for some random costs",
     standalone=True,
 )
-def lower_bound(T: int = SOME_ROUNDS, *, reading: Reading) -> Certificate:
+def lower_bound(T: int = _SOME_ROUNDS, *, reading: Reading) -> Certificate:
     """For each horizon up to T: the bound, and the exact regret of the best learner in the two-state game."""
     rounds = np.arange(1, T + 1)
     right = best_regret(T)

@@ -27,17 +27,17 @@ from lsmdp.theory.pools import PoolTrace
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import Trace
 
-NO_EXPERTS = "it plays kernels, but is no pool of experts"
-SWIFT = "its weights are not those of plain Hedge, and no rate is proved for them"
+_NO_EXPERTS = "it plays kernels, but is no pool of experts"
+_SWIFT = "its weights are not those of plain Hedge, and no rate is proved for them"
 # This is the factor of r sqrt(T log E) in the regret of Hedge with a rate that falls with the rounds.
-FACTOR_OF_HEDGE = math.sqrt(2.0) + 1.0 / math.sqrt(8.0)
+_FACTOR_OF_HEDGE = math.sqrt(2.0) + 1.0 / math.sqrt(8.0)
 
 
 @statement("new:pool", "", "new", "loss <= sum w_t.l_t + sum (p_t - m_t).g_t for every pool", of_pools=True)
 def pool_theorem(game: Trace, player: PoolTrace, *, reading: Reading) -> Certificate:
     """After each round: what the pool has paid beyond its experts, and what its law lags behind theirs."""
     if not player.experts:
-        return left_out("new:pool", reading, NO_EXPERTS, about=player.name)
+        return left_out("new:pool", reading, _NO_EXPERTS, about=player.name)
     rows = player.rows
     left, right = np.cumsum(rows.loss - rows.mixed), np.cumsum(rows.behind)
     return at_most(
@@ -62,7 +62,7 @@ def pool_theorem(game: Trace, player: PoolTrace, *, reading: Reading) -> Certifi
 def lag_of_the_law(game: Trace, player: PoolTrace, *, reading: Reading) -> Certificate:
     """By how much the law of a pool falls behind in a round: no more than its weights move."""
     if not player.experts:
-        return left_out("new:pool/2", reading, NO_EXPERTS, about=player.name)
+        return left_out("new:pool/2", reading, _NO_EXPERTS, about=player.name)
     rows = player.rows
     return at_most(
         "new:pool/2",
@@ -86,10 +86,10 @@ def lag_of_the_law(game: Trace, player: PoolTrace, *, reading: Reading) -> Certi
 def hedge(game: Trace, player: PoolTrace, *, reading: Reading) -> Certificate:
     """After each round: what the crowd has paid beyond its best expert so far."""
     if not player.experts or not player.plain:
-        return left_out("new:pool/3", reading, SWIFT if player.experts else NO_EXPERTS, about=player.name)
+        return left_out("new:pool/3", reading, _SWIFT if player.experts else _NO_EXPERTS, about=player.name)
     rows, t = player.rows, game.rounds
     left = np.cumsum(rows.mixed) - rows.least
-    right = rows.range * (FACTOR_OF_HEDGE * np.sqrt(t * math.log(player.experts)) + 2.0)
+    right = rows.range * (_FACTOR_OF_HEDGE * np.sqrt(t * math.log(player.experts)) + 2.0)
     return at_most(
         "new:pool/3",
         reading,

@@ -48,7 +48,7 @@ from lsmdp.theory.regrets import GONE, any_regret, round_errors
 from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import PlayerTrace, Trace
 
-NO_PLAN = "the costs could be read only once, or are too many to be read backwards, so there is no plan in hindsight"
+_NO_PLAN = "the costs could be read only once, or are too many to be read backwards, so there is no plan in hindsight"
 
 
 def idealised(game: Trace) -> Floats:
@@ -221,7 +221,7 @@ def dynamic(game: Trace, player: PlayerTrace, *, reading: Reading) -> Certificat
     """What a learner paid beyond the plan in hindsight, by its definition and by divergences, after every round."""
     rows, t = player.rows, game.rounds
     if np.isnan(rows.price).any():
-        return left_out("new:dynamic", reading, NO_PLAN, about=player.name)
+        return left_out("new:dynamic", reading, _NO_PLAN, about=player.name)
     left, right = running_sum(rows.loss - rows.planned), running_sum(rows.price)
     plan, own = float(rows.span_plan.max()), float(rows.span_v.max())
     grain, size = game.grain + 8.0 * EPS * plan, 1.0 + own + plan + float(game.steps.cost.max())

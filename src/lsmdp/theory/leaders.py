@@ -35,7 +35,7 @@ from lsmdp.theory.rivals import log_of, log_tilt
 from lsmdp.theory.rows import LeaderRows, StepRows
 
 # Entries from here on are in full precision even after a multiplication by eps.
-LEAST_PRECISE_RATIO = float(np.finfo(np.float64).tiny) / EPS
+_LEAST_PRECISE_RATIO = float(np.finfo(np.float64).tiny) / EPS
 
 
 class Claim(NamedTuple):
@@ -69,7 +69,7 @@ class LeaderOfRound:
         self.kl = row_sums_of(lmdp.P, self.q * self.log_ratio)
         self.mu = law_of(claim.policy)
         self.pi = self.mu[lmdp.entry_rows] * self.q
-        self.is_normal = float(self.pi.min()) >= LEAST_PRECISE_RATIO  # below, a ratio of entries has few digits
+        self.is_normal = float(self.pi.min()) >= _LEAST_PRECISE_RATIO  # below, a ratio of entries has few digits
         x, there = lmdp.entry_rows, claim.v[lmdp.P.indices]
         low = np.minimum.reduceat(there, lmdp.P.indptr[:-1])
         self.w = np.exp(low[x] - there)  # z(y), scaled so that the largest of each row is 1

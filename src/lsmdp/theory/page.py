@@ -7,7 +7,7 @@ import re
 from lsmdp.theory import STATEMENTS, Statement
 from lsmdp.theory.slips import section, slip_of
 
-TOP = """\
+_TOP = """\
 # The paper, label by label
 
 Neu & Gomez, *Fast rates for online learning in linearly solvable Markov decision processes* (COLT 2017), as it is
@@ -20,9 +20,9 @@ Dobrushin coefficient with its 1/2, S a bound on span(v), B = -log of the least 
 `lsmdp.theory.constants`, and m(Q) = sum_t 1/2 |p_t - mu_Q|_1 the mixing sum of a fixed policy.
 """
 # The table of what the paper prints has these columns.
-COLUMNS_OF_PRINTED_STATEMENTS = ("label", "as printed", "verdict", "what holds", "function", "test")
+_COLUMNS_OF_PRINTED_STATEMENTS = ("label", "as printed", "verdict", "what holds", "function", "test")
 # The table of what the paper does not print has these columns.
-COLUMNS_OF_NEW_STATEMENTS = ("label", "statement", "function", "test")
+_COLUMNS_OF_NEW_STATEMENTS = ("label", "statement", "function", "test")
 
 
 def page() -> str:
@@ -31,16 +31,16 @@ def page() -> str:
     new = [one for one in STATEMENTS.values() if not one.printed]
     return "\n".join(
         [
-            TOP,
+            _TOP,
             section(),
             "## What the paper has",
             *_table(
-                COLUMNS_OF_PRINTED_STATEMENTS,
+                _COLUMNS_OF_PRINTED_STATEMENTS,
                 [_row(one, (_maths(one.printed), _verdict(one), _maths(one.holds))) for one in printed],
             ),
             "",
             "## What it does not have",
-            *_table(COLUMNS_OF_NEW_STATEMENTS, [_row(one, (_maths(one.holds),)) for one in new]),
+            *_table(_COLUMNS_OF_NEW_STATEMENTS, [_row(one, (_maths(one.holds),)) for one in new]),
             "",
         ]
     )

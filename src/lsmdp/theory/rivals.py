@@ -36,8 +36,8 @@ from lsmdp.regret.bracket import bracket
 from lsmdp.regret.comparators import control_cost, policy_entries
 
 # A better policy is looked for where there are at most this many rounds times states, which are held in memory.
-SEARCH_NUMBERS = 2**24
-SEARCH_WORK = 2e9  # The search may take this many operations of about a nanosecond each, two seconds.
+_SEARCH_NUMBERS = 2**24
+_SEARCH_WORK = 2e9  # The search may take this many operations of about a nanosecond each, two seconds.
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +78,8 @@ def how_rivals_fare(
     if not costs.possible:
         return []
     known = dict(policies)
-    if search and costs.T * lmdp.n <= SEARCH_NUMBERS:
-        found = bracket(lmdp, costs, start, known, work=SEARCH_WORK)
+    if search and costs.T * lmdp.n <= _SEARCH_NUMBERS:
+        found = bracket(lmdp, costs, start, known, work=_SEARCH_WORK)
         known["best found"] = found.best_policy
     log_star = log_entries(lmdp.P, v)
     walks = [_RivalWalk(name, lmdp, Q, start, log_star) for name, Q in known.items()]

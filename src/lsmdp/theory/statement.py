@@ -22,7 +22,7 @@ from lsmdp.theory.trace import PlayerTrace, Trace
 Verdict = Literal["true", "false", "typo", "true against Q_{T+1}, false as stated", "an assumption", "new"]
 Check = Callable[..., Certificate]
 
-OUTSIDE = "the paper has costs in [0, 1] at temperature 1"
+_OUTSIDE = "the paper has costs in [0, 1] at temperature 1"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def statement(
         def careful(*arguments: object, reading: Reading | None = None, **options: object) -> Certificate:
             chosen: Reading = reading or ("corrected" if printed else "new")
             if chosen == "printed" and not (standalone or getattr(arguments[0], "paper_setting", True)):
-                return left_out(label, chosen, OUTSIDE, kind=kind)
+                return left_out(label, chosen, _OUTSIDE, kind=kind)
             return check(*arguments, reading=chosen, **options)
 
         STATEMENTS[label] = Statement(

@@ -20,7 +20,7 @@ from lsmdp.policy import Policy
 from lsmdp.values.common import bounds_from, end_words, finite_or_none, state_column
 
 # A move that is dearer by this many temperatures has the chance e^-1000, which is 0 in floats.
-TEMPERATURES_BEYOND = 1000.0
+_TEMPERATURES_BEYOND = 1000.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +75,7 @@ class Values:
         """The policy that costs at most v. Moves to states with v = inf have the chance 0 in floats."""
         if isinstance(self.end, Discounted):
             return Policy(self.lmdp, self.end.discount * (self.upper - self.upper.min()))
-        beyond = float(self.upper[self.finite].max()) + TEMPERATURES_BEYOND * self.lmdp.temperature
+        beyond = float(self.upper[self.finite].max()) + _TEMPERATURES_BEYOND * self.lmdp.temperature
         return Policy(self.lmdp, np.where(self.finite, self.upper, beyond))
 
     def bounds_from(self, start: Any) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from lsmdp.report.pages.words import counted, figure, listed, percent
 from lsmdp.solution import Solution
 
 # A part of a cost below this share of it is rounding, and is shown as 0.
-NEGLIGIBLE_SHARE = 1e-12
+_NEGLIGIBLE_SHARE = 1e-12
 
 
 def sections(facts: AnswerFacts, rows: int) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def _lede(facts: AnswerFacts) -> str:
     said, parts, alone = [], facts.parts, facts.alone
     if parts is not None:
         names = {"states": "for where it is", "moves": "for its moves", "steering": "for being steered"}
-        least = NEGLIGIBLE_SHARE * sum(map(abs, parts.values()))
+        least = _NEGLIGIBLE_SHARE * sum(map(abs, parts.values()))
         paid = {name: value if abs(value) > least else 0.0 for name, value in parts.items()}
         said.append("That is " + listed(f"{figure(value)} {names[name]}" for name, value in paid.items()) + ".")
     if alone is not None:

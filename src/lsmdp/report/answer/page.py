@@ -18,7 +18,7 @@ from lsmdp.report.pages.words import counted
 from lsmdp.solution import Solution
 from lsmdp.values import Values
 
-TABLE_ROWS = 100  # The table has this many states, those that steering changed most: as many as somebody reads.
+_TABLE_ROWS = 100  # The table has this many states, those that steering changed most: as many as somebody reads.
 
 
 def write_answer_page(
@@ -74,7 +74,7 @@ def story(facts: AnswerFacts, costs: str = "", command: str = "") -> dict[str, A
         "learners": [],  # there are none, and the script that all pages share asks
         "kicker": " · ".join(filter(None, about)),
         "map": map_of(facts, about_cost.map_title(facts)),
-        **about_cost.sections(facts, TABLE_ROWS),
+        **about_cost.sections(facts, _TABLE_ROWS),
         "provenance": [
             ["model", lmdp.name or "made in Python"],
             ["command", command or "none: by write_answer_page in Python"],

@@ -17,13 +17,13 @@ from lsmdp.report.answer.facts import AnswerFacts
 from lsmdp.report.layout import layout
 from lsmdp.runs.film import STATES_LAID_OUT
 
-MAP_STATES = 50_000  # At most this many states are drawn, which makes a page of some 5 MB.
+_MAP_STATES = 50_000  # At most this many states are drawn, which makes a page of some 5 MB.
 NAMED_STATES = 50  # Up to this many states have their names on the map; more of them would cover each other.
 # Where there are many states, this share of the coordinates may lie outside of the frame at each side.
-SHARE_OUTSIDE = 0.01
+_SHARE_OUTSIDE = 0.01
 STATES_IN_THE_FRAME = 200  # Up to this many states, the frame holds all of them.
 # An arrow is drawn where steering adds at least this much of a step or of a chance; less is not seen.
-FAINTEST_ARROW = 0.02
+_FAINTEST_ARROW = 0.02
 
 
 def map_of(facts: AnswerFacts, title: str) -> dict[str, Any] | None:
@@ -35,7 +35,7 @@ def map_of(facts: AnswerFacts, title: str) -> dict[str, Any] | None:
         places = None  # all in one place, which is none
     if places is None and n <= STATES_LAID_OUT:
         places = layout(lmdp.P)[:, ::-1]
-    if places is None or n > MAP_STATES:
+    if places is None or n > _MAP_STATES:
         return None
     across, down = (places[:, 1], places[:, 0]) if grid else (places[:, 0], -places[:, 1])
     fields = {"cost": _short(facts.c), "value": _short(facts.solution.v)}
@@ -71,7 +71,7 @@ def _map_note(grid: bool, timed: bool, placed: bool) -> str:
 
 def _frame(across: Floats, down: Floats) -> list[float]:
     """Left, right, top and bottom of what is shown at first: all, or the bulk where there are many states."""
-    q = SHARE_OUTSIDE if across.size > STATES_IN_THE_FRAME else 0.0
+    q = _SHARE_OUTSIDE if across.size > STATES_IN_THE_FRAME else 0.0
     sides = [float(side) for values in (across, down) for side in np.quantile(values, [q, 1.0 - q])]
     spans = [float(np.ptp(values)) for values in (across, down)]
     if all(high - low > 0.5 * span for (low, high), span in zip((sides[:2], sides[2:]), spans, strict=True)):
@@ -102,7 +102,7 @@ def _favoured(facts: AnswerFacts) -> list[Any]:
     return [
         [int(rows[at]), int(facts.Q.indices[at]), round(float(gain[at]), 3)]
         for at in first
-        if gain[at] >= FAINTEST_ARROW
+        if gain[at] >= _FAINTEST_ARROW
     ]
 
 

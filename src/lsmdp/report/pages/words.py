@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")  # Digits and a sign are raised with this table, for powers of ten.
+_RAISED = str.maketrans(
+    "-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
+)  # Digits and a sign are raised with this table, for powers of ten.
 
 
 def listed(words: Iterable[str]) -> str:
@@ -23,7 +25,7 @@ def figure(value: float, digits: int = 4) -> str:
     number, _, power = f"{value:z,.{digits}g}".partition("e")
     if not power:
         return number
-    raised = f"10{str(int(power)).translate(RAISED)}"
+    raised = f"10{str(int(power)).translate(_RAISED)}"
     return raised if number == "1" else f"{number}·{raised}"
 
 

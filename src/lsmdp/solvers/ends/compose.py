@@ -27,7 +27,7 @@ from lsmdp.errors import CostError, SpecError
 from lsmdp.solvers.ends.goal import scale_of, status_of
 from lsmdp.values import Values
 
-ROUGH_SHARE = 1e-6  # Bounds that are wider than this share of the values are not called certified, whatever made them.
+_ROUGH_SHARE = 1e-6  # Bounds that are wider than this share of the values are not called certified, whatever made them.
 
 
 def compose(solutions: Sequence[Values], weights: Any = None) -> Values:
@@ -60,8 +60,8 @@ def compose(solutions: Sequence[Values], weights: Any = None) -> Values:
         end=end,
         lower=read_only(lower),
         upper=read_only(upper),
-        certified=all(one.certified for one in given) and width <= ROUGH_SHARE * scale,
-        status=status_of(width, scale, ROUGH_SHARE),
+        certified=all(one.certified for one in given) and width <= _ROUGH_SHARE * scale,
+        status=status_of(width, scale, _ROUGH_SHARE),
         solver="composed",
         iterations=0,
         seconds=time.perf_counter() - began,

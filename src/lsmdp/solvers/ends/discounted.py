@@ -29,12 +29,12 @@ from lsmdp.solvers.problem import Problem
 from lsmdp.values import Values
 
 # The average solution to start from is found to this width, in units of the span of the costs; a rough one will do.
-AVERAGE_WIDTH = 1e-3
+_AVERAGE_WIDTH = 1e-3
 # From this discount on, the average solution is worth its price. For 0.99999 on a 120 x 120 grid, Newton's method took
 # 14 factors from the mean cost and 3 from the average; for 0.999 it takes about as many from either.
-LATE_DISCOUNT = 0.9999
+_LATE_DISCOUNT = 0.9999
 # Residuals whose span is this share of what the tolerance allows will do: the rest is for rounding.
-SHARE_OF_THE_TOLERANCE_OF_A_DISCOUNT = 0.1
+_SHARE_OF_THE_TOLERANCE_OF_A_DISCOUNT = 0.1
 _LEAST_EXACT_NUMBER = 1e-290  # Numbers between this one and its inverse have kept all their digits.
 
 
@@ -112,16 +112,16 @@ def solve_discounted(
     story = []
     if start is not None:
         v = killed.centred(start)
-    elif a >= LATE_DISCOUNT and lmdp.is_irreducible:
+    elif a >= _LATE_DISCOUNT and lmdp.is_irreducible:
         found = average(
-            lmdp, c, AVERAGE_WIDTH * float(np.ptp(c)) + 1e-9 * max(lmdp.temperature, float(np.abs(c).max()))
+            lmdp, c, _AVERAGE_WIDTH * float(np.ptp(c)) + 1e-9 * max(lmdp.temperature, float(np.abs(c).max()))
         )
         v = killed.centred(found.average_cost / (1.0 - a) + found.v)
         story.append(f"The average solution to start from ({found.solver}): {found.average_cost:.6g} a step.")
     else:
         v = killed.centred(np.full(lmdp.n, float(c.mean()) / (1.0 - a)))
     trail = Trail(v, given=start is not None)
-    for enough in (SHARE_OF_THE_TOLERANCE_OF_A_DISCOUNT * tol * (1.0 - a) * scale_of(lmdp, c, v), 0.0):
+    for enough in (_SHARE_OF_THE_TOLERANCE_OF_A_DISCOUNT * tol * (1.0 - a) * scale_of(lmdp, c, v), 0.0):
         settle(killed, trail, enough)
         pair = problem.pair(trail.v)
         width, scale = float((pair.upper - pair.lower).max()), scale_of(lmdp, c, pair.upper)

@@ -51,15 +51,15 @@ from lsmdp.solvers.ends.settle import SWEEPS_OF_A_GROUP, Factored, SettledEquati
 from lsmdp.values import Values
 
 # Up to this span of v / T the linear system for e^{-v/T} is solved: e^-650 is far above the smallest float.
-LINEAR_REACH = 650.0
+_LINEAR_REACH = 650.0
 # A residual of this share of the tolerance will do at first: bounds add up residuals where values add up costs, so that
 # their ratio hardly depends on how long the way is. Where most costs are far below the largest it may not do.
-SHARE_OF_THE_TOLERANCE_AT_GOALS = 1e-2
+_SHARE_OF_THE_TOLERANCE_AT_GOALS = 1e-2
 # Up to this share of other modes, in squares, the last change of v in a group of sweeps is taken for a single mode.
-SHARE_OF_OTHER_MODES = 0.01
+_SHARE_OF_OTHER_MODES = 0.01
 # The bounds that decide about negative costs are made narrower from the first of these widths to the last, in units of
 # the costs; beyond it there is rounding only.
-FIRST_WIDTH, LAST_WIDTH = 1e-4, 1e-13
+_FIRST_WIDTH, _LAST_WIDTH = 1e-4, 1e-13
 
 Decide = Callable[[LMDP, Floats, float], Solution]
 
@@ -100,7 +100,7 @@ class GoalEquations(SettledEquations[FirstExit]):
         order = self.problem.as_stored if large else self._ascending(v[self.problem.order])
         ways = (order, order if large else order[::-1]) * times
         ends = out[np.isfinite(out)]
-        if float(np.ptp(ends)) <= LINEAR_REACH * T:
+        if float(np.ptp(ends)) <= _LINEAR_REACH * T:
             low = float(ends.min())
             z, gain, nothing = np.exp((low - out) / T), np.exp(-self.own / T), np.zeros(out.size)
             for way in ways:
@@ -122,7 +122,7 @@ class GoalEquations(SettledEquations[FirstExit]):
 
         After some sweeps the error is close to a single mode that shrinks by the same factor q in each double sweep;
         it is all that is left where a goal is hard to find. Where the last change is q times the one before, up to
-        SHARE_OF_OTHER_MODES, all changes to come are q + q^2 + ... = q/(1 - q) times the last one, and taken at once.
+        _SHARE_OF_OTHER_MODES, all changes to come are q + q^2 + ... = q/(1 - q) times the last one, and taken at once.
         """
         before = self.swept(v, SWEEPS_OF_A_GROUP - 2)
         once = self.swept(before, 1)
@@ -132,7 +132,7 @@ class GoalEquations(SettledEquations[FirstExit]):
             first, last = once[states] - before[states], twice[states] - once[states]
             q = first @ last / (first @ first)
             other = last - q * first
-            if not (0.0 < q < 1.0 and other @ other <= SHARE_OF_OTHER_MODES * (last @ last)):
+            if not (0.0 < q < 1.0 and other @ other <= _SHARE_OF_OTHER_MODES * (last @ last)):
                 return twice
             return self.problem.filled(twice + q / (1.0 - q) * (twice - once))
 
@@ -163,7 +163,7 @@ class GoalEquations(SettledEquations[FirstExit]):
             return None
         u = problem.filled(np.maximum(problem.paths[0], self.scaled(v, upwards=False)))
         reach = float((v[problem.order] - u[problem.order]).max()) / T
-        if not reach <= LINEAR_REACH:
+        if not reach <= _LINEAR_REACH:
             return None
         r = problem.residual(u)[0]
         weights, killing = problem.policy(u)
@@ -184,7 +184,7 @@ def solve_goal(lmdp: LMDP, c: Floats, end: Goal, tol: float, start: Floats | Non
     problem = FirstExit.of(lmdp, c, end)
     story = [] if problem.nonnegative else [_require_finite(problem, decide)]
     trail = Trail(_start(problem, start), given=start is not None)
-    for enough in (SHARE_OF_THE_TOLERANCE_AT_GOALS * tol * scale_of(lmdp, c[problem.order], np.zeros(1)), 0.0):
+    for enough in (_SHARE_OF_THE_TOLERANCE_AT_GOALS * tol * scale_of(lmdp, c[problem.order], np.zeros(1)), 0.0):
         settle(GoalEquations(problem), trail, enough)
         pair = exit_pair(problem, trail.v, problem.spread(trail.v) if trail.spread is None else trail.spread)
         width = float((pair.upper[problem.order] - pair.lower[problem.order]).max(initial=0.0))
@@ -289,10 +289,10 @@ def _stays(problem: FirstExit, decide: Decide) -> Any:
         chances = kernel.data / np.repeat(kept, entries)
         model = LMDP(like(kernel, chances), temperature=T, rounding=off + problem.slack, normalise=True)
         size = max(T, float(np.abs(cost).max()))
-        width = FIRST_WIDTH * size
+        width = _FIRST_WIDTH * size
         while True:
             low, high = decide(model, read_only(cost), width).bounds
-            if low > 0.0 or high <= 0.0 or width <= LAST_WIDTH * size:
+            if low > 0.0 or high <= 0.0 or width <= _LAST_WIDTH * size:
                 break
-            width = max(1e-3 * width, LAST_WIDTH * size)
+            width = max(1e-3 * width, _LAST_WIDTH * size)
         yield low, high, size, order[inside]

@@ -32,15 +32,15 @@ from lsmdp.model import LMDP
 from lsmdp.solution import Solution
 from lsmdp.values import Cycle
 
-MOST_DAYS = 20_000  # At most this many passes over a day are made; the best day is then judged by its bounds.
+_MOST_DAYS = 20_000  # At most this many passes over a day are made; the best day is then judged by its bounds.
 # A pass that leaves no more of the gap than this is followed by another one, not by a step of Newton's method.
-QUICK_PASS = 0.3
+_QUICK_PASS = 0.3
 # After the first step of Newton's method that failed, twice this many passes follow, and each failure doubles them.
-FIRST_WAIT = 3
+_FIRST_WAIT = 3
 # A step may widen the bounds by this factor, since B is concave and a long step overshoots at first.
-WIDENING_OF_A_STEP = 10.0
+_WIDENING_OF_A_STEP = 10.0
 # GMRES stops at this relative residual, or after so many products; a step is judged by its gap alone.
-ROUGH_TOLERANCE, MOST_PRODUCTS = 1e-3, 100
+_ROUGH_TOLERANCE, _MOST_PRODUCTS = 1e-3, 100
 
 
 def solve_periodic(
@@ -95,16 +95,16 @@ def solve_periodic(
 def _days(lmdp: LMDP, slots: CostTable, v: Floats, tol: float, share: float) -> tuple[DayCertificate, int, int]:
     """Passes and steps until the gap is small or only rounding is left; the best day, and how many of each."""
     day, days, taken, before, rest, factor = day_back(lmdp, slots, v), 1, 0, math.inf, 0, None
-    best, wait = day, FIRST_WAIT
-    while days < MOST_DAYS:
+    best, wait = day, _FIRST_WAIT
+    while days < _MOST_DAYS:
         if _gap(day) <= tol or float(np.ptp(day.change)) / slots.count <= 2.0 * day.rounding:
             break
-        if rest == 0 and _gap(day) > QUICK_PASS * before and lmdp.elimination_plan.entries is not None:
+        if rest == 0 and _gap(day) > _QUICK_PASS * before and lmdp.elimination_plan.entries is not None:
             factor = factor or _reference(lmdp, v)
             step = None if factor is None else _newton(lmdp, day, factor)
             stepped = day if step is None else day_back(lmdp, slots, _lowered(day.values[-1] + step))
             days, before = days + 1, _gap(day)
-            if _gap(stepped) < WIDENING_OF_A_STEP * _gap(day):
+            if _gap(stepped) < _WIDENING_OF_A_STEP * _gap(day):
                 day, taken = stepped, taken + 1
             else:
                 rest = wait = 2 * wait
@@ -154,5 +154,5 @@ def _newton(lmdp: LMDP, day: DayCertificate, reference: tuple[Elimination, Float
 
     A, M = (LinearOperator((n, n), matvec=work, dtype=np.float64) for work in (product, guess))
     with np.errstate(all="ignore"):
-        d, _ = gmres(A, day.change - day.change.mean(), rtol=ROUGH_TOLERANCE, restart=MOST_PRODUCTS, maxiter=1, M=M)
+        d, _ = gmres(A, day.change - day.change.mean(), rtol=_ROUGH_TOLERANCE, restart=_MOST_PRODUCTS, maxiter=1, M=M)
     return d if np.isfinite(d).all() else None

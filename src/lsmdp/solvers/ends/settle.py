@@ -37,17 +37,17 @@ from lsmdp.certificates.pairs import Discount
 from lsmdp.errors import ConvergenceError
 
 SWEEPS_OF_A_GROUP = 5  # So many double sweeps are between two looks at the residual, so that looking costs a tenth.
-FEW_GROUPS = 10  # More groups than this take longer than to plan an elimination, which is a microsecond for each move.
-FEW_GROUPS_FROM_A_START = 5  # From a given start fewer: the plan is there from the solve that the start comes from.
-MOST_GROUPS = 2000  # So many groups are tried where nothing else is left; what comes out is judged by its bounds.
-MOST_FACTORS = 60  # At most this many factors are made; a hard problem takes twenty.
-ROUNDING_ERRORS_OF_ZERO = 4.0  # A residual of so many times its own rounding error is taken for 0.
-GOOD_STEP = 0.1  # A step with an old factor may leave this share of the residual, or a new factor is made.
+_FEW_GROUPS = 10  # More groups than this take longer than to plan an elimination, which is a microsecond for each move.
+_FEW_GROUPS_FROM_A_START = 5  # From a given start fewer: the plan is there from the solve that the start comes from.
+_MOST_GROUPS = 2000  # So many groups are tried where nothing else is left; what comes out is judged by its bounds.
+_MOST_FACTORS = 60  # At most this many factors are made; a hard problem takes twenty.
+_ROUNDING_ERRORS_OF_ZERO = 4.0  # A residual of so many times its own rounding error is taken for 0.
+_GOOD_STEP = 0.1  # A step with an old factor may leave this share of the residual, or a new factor is made.
 # A step longer than this, in units of the temperature, leaves cliffs in v, which some more sweeps smooth.
-STEP_FROM_A_CLIFF = 1e-3
+_STEP_FROM_A_CLIFF = 1e-3
 # So many double sweeps follow a long step. Against a single one, five random costs on a 60 x 60 grid took 30 factors in
 # place of 39, and on a ring of 2,000 states 76 in place of 48: they pay where a factor is dear.
-SWEEPS_AFTER_A_LONG_STEP = 4
+_SWEEPS_AFTER_A_LONG_STEP = 4
 
 
 class Factored(Protocol):
@@ -125,17 +125,17 @@ class Trail:
 
 def settle(problem: SettledEquations[Any], trail: Trail, enough: float = 0.0) -> Trail:
     """Solve to a residual of ``enough``, or as far as rounding lets us; the certificate is the caller's business."""
-    if _sweeps(problem, trail, FEW_GROUPS_FROM_A_START if trail.given else FEW_GROUPS, enough):
+    if _sweeps(problem, trail, _FEW_GROUPS_FROM_A_START if trail.given else _FEW_GROUPS, enough):
         return trail
     if problem.plan.entries is None:
         trail.story.append("An elimination would fill up: sweeps go on.")
-        _sweeps(problem, trail, MOST_GROUPS, enough)
+        _sweeps(problem, trail, _MOST_GROUPS, enough)
         return trail
     try:
         _newton(problem, trail)
     except ConvergenceError as stuck:
         trail.story.append(f"The elimination stopped: {stuck}")
-        _sweeps(problem, trail, MOST_GROUPS, enough)
+        _sweeps(problem, trail, _MOST_GROUPS, enough)
     return trail
 
 
@@ -164,7 +164,7 @@ def _seen(problem: SettledEquations[Any], v: Floats, enough: float) -> tuple[flo
     """The size of the residual of v, and the size that will do; v = inf is as far away as can be."""
     r, e = problem.residual(v)
     size = problem.size(r)
-    return (size, max(enough, ROUNDING_ERRORS_OF_ZERO * float(e.max()))) if np.isfinite(size) else (inf, 0.0)
+    return (size, max(enough, _ROUNDING_ERRORS_OF_ZERO * float(e.max()))) if np.isfinite(size) else (inf, 0.0)
 
 
 def _needed(size: float, floor: float, rate: float) -> float:
@@ -182,22 +182,22 @@ def _newton(problem: SettledEquations[Any], trail: Trail) -> None:
         trail.tell("linear", "One elimination of the linear equation for e^{-v/T}, scaled by a bound from below.")
     r, e = problem.residual(v)
     size = problem.size(r)
-    for _ in range(MOST_FACTORS):
+    for _ in range(_MOST_FACTORS):
         if factor is None:
             factor, factors = problem.factored(v), factors + 1
         trail.spread, before = factor.solve, inf
-        while size <= GOOD_STEP * before or before == inf:
+        while size <= _GOOD_STEP * before or before == inf:
             d = factor.solve(r)
             if not np.isfinite(d).all():
                 raise ConvergenceError("a step of Newton's method is beyond floats.")
             new, solves, before = problem.limited(v + d), solves + 1, size
-            if float(np.abs(d).max()) > STEP_FROM_A_CLIFF * problem.temperature:
-                new = problem.swept(new, SWEEPS_AFTER_A_LONG_STEP)
+            if float(np.abs(d).max()) > _STEP_FROM_A_CLIFF * problem.temperature:
+                new = problem.swept(new, _SWEEPS_AFTER_A_LONG_STEP)
             r, e = problem.residual(new)
             size, v = problem.size(r), new
-            if size <= ROUNDING_ERRORS_OF_ZERO * float(e.max()):
+            if size <= _ROUNDING_ERRORS_OF_ZERO * float(e.max()):
                 break
-        if size <= ROUNDING_ERRORS_OF_ZERO * float(e.max()) or (
+        if size <= _ROUNDING_ERRORS_OF_ZERO * float(e.max()) or (
             factors > 1 and size >= before and size <= 1e3 * float(e.max())
         ):
             break

@@ -26,7 +26,7 @@ from lsmdp.solvers.certified import solve
 from lsmdp.solvers.warm.plan import NO_ANCHOR, Followed, LeaderMemory, follow
 
 # A policy on this many states is evaluated in about the time that a call from Python takes, some 30 microseconds.
-STATES_OF_ONE_CALL = 4_000
+_STATES_OF_ONE_CALL = 4_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class Lead:
         So it is where P is written out, where there is a factor, and where sweeps do without one. In a block the
         accounts evaluate each v once more, which costs less than a call only if there are few states.
         """
-        swept = self.v.size <= STATES_OF_ONE_CALL and self.spent == 0.0
+        swept = self.v.size <= _STATES_OF_ONE_CALL and self.spent == 0.0
         return bool(self.inverse.size or self.anchor.size or swept)
 
     def forms(self, _: Past) -> dict[str, Form]:

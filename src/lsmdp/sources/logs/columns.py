@@ -26,10 +26,10 @@ from lsmdp.sources.headers import (
 from lsmdp.sources.logs.times import PlaceName
 from lsmdp.sources.tables import first_line, read_parquet, read_places
 
-RECORD = ("entity", "time", "state")  # A record of a log has columns with these roles.
+_RECORD = ("entity", "time", "state")  # A record of a log has columns with these roles.
 # A trip has columns with these roles, of which the times may be missing.
-TRIP = ("from", "to", "start_time", "end_time")
-ALIASES = {"start": "from", "end": "to"}  # Users may also call the ends of a trip like this.
+_TRIP = ("from", "to", "start_time", "end_time")
+_ALIASES = {"start": "from", "end": "to"}  # Users may also call the ends of a trip like this.
 
 
 class Sheet(NamedTuple):
@@ -69,9 +69,9 @@ def _sheet(table: Any, source: str) -> Sheet:
 
 def record_columns(sheet: Sheet, columns: Columns) -> dict[str, int]:
     """Which columns are the entity, the time and the state of a record."""
-    roles = _asked(sheet, columns, RECORD)
+    roles = _asked(sheet, columns, _RECORD)
     guess = False
-    for role in RECORD:
+    for role in _RECORD:
         if role in roles:
             continue
         lowered = [name.strip().lower() for name in sheet.names]
@@ -88,7 +88,7 @@ def record_columns(sheet: Sheet, columns: Columns) -> dict[str, int]:
                 f"state; name yours with --columns {role}=NAME.{trips}"
             )
         roles[role], guess = found, True
-    roles = {role: roles[role] for role in RECORD}
+    roles = {role: roles[role] for role in _RECORD}
     if guess:
         guessed(sheet.source, f"{said(roles, sheet.names)} (--columns says otherwise)")
     return roles
@@ -96,7 +96,7 @@ def record_columns(sheet: Sheet, columns: Columns) -> dict[str, int]:
 
 def trip_columns(sheet: Sheet, columns: Columns) -> dict[str, int]:
     """Which columns are the two ends of a trip, and its two times if it has them."""
-    roles = _asked(sheet, columns, TRIP)
+    roles = _asked(sheet, columns, _TRIP)
     given = set(roles)
     for pair, times in ((("from", "to"), False), (("start_time", "end_time"), True)):
         found = ends_of(sheet.names, times=times)
@@ -110,7 +110,7 @@ def trip_columns(sheet: Sheet, columns: Columns) -> dict[str, int]:
             )
     if ("start_time" in roles) != ("end_time" in roles):
         raise SpecError("a trip has both times or none. Name both: --columns start_time=NAME,end_time=NAME.")
-    roles = {role: roles[role] for role in TRIP if role in roles}
+    roles = {role: roles[role] for role in _TRIP if role in roles}
     if len(set(roles.values())) < len(roles):
         raise SpecError(f"one column is named twice: {said(roles, sheet.names)}. Name different ones (--columns).")
     if not {"from", "to"} <= given:
@@ -120,6 +120,8 @@ def trip_columns(sheet: Sheet, columns: Columns) -> dict[str, int]:
 
 
 def _asked(sheet: Sheet, columns: Columns, roles: tuple[str, ...]) -> dict[str, int]:
-    known = (*roles, *(alias for alias, role in ALIASES.items() if role in roles))
+    known = (*roles, *(alias for alias, role in _ALIASES.items() if role in roles))
     asked = as_columns(columns, known)
-    return {ALIASES.get(role, role): column_called(name, sheet.names, len(sheet.names)) for role, name in asked.items()}
+    return {
+        _ALIASES.get(role, role): column_called(name, sheet.names, len(sheet.names)) for role, name in asked.items()
+    }

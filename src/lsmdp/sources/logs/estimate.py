@@ -37,8 +37,8 @@ from lsmdp.sources.makers import Repairs, from_counts
 
 # Each move that was seen counts as seen this much oftener, as in the estimate of Krichevsky and Trofimov.
 SMOOTHING = 0.5
-USUAL_HOLDOUT = 0.1  # This share of a log is kept back to judge the estimate by.
-NAMES_IN_A_SENTENCE = 3  # So many names of states are given in a sentence.
+_USUAL_HOLDOUT = 0.1  # This share of a log is kept back to judge the estimate by.
+_NAMES_IN_A_SENTENCE = 3  # So many names of states are given in a sentence.
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def fit(
     labels: Sequence[str] | None = None,
     *,
     smoothing: float = SMOOTHING,
-    holdout: float = USUAL_HOLDOUT,
+    holdout: float = _USUAL_HOLDOUT,
     seed: int = 0,
     gap: float | None = None,
     trips: bool = False,
@@ -259,8 +259,8 @@ def _require_ways_on(dead: Ints, unseen: Ints, states: Sequence[str], counts: CS
         (unseen, "never visited"),
     ):
         if group.size:
-            names = ", ".join(name_state(int(state), states) for state in group[:NAMES_IN_A_SENTENCE])
-            more = f" and {group.size - NAMES_IN_A_SENTENCE:,} more" if group.size > NAMES_IN_A_SENTENCE else ""
+            names = ", ".join(name_state(int(state), states) for state in group[:_NAMES_IN_A_SENTENCE])
+            more = f" and {group.size - _NAMES_IN_A_SENTENCE:,} more" if group.size > _NAMES_IN_A_SENTENCE else ""
             facts.append(
                 f"{group.size:,} of {len(states):,} states {'is' if group.size == 1 else 'are'} {what} ({names}{more})"
             )
@@ -272,8 +272,8 @@ def _require_ways_on(dead: Ints, unseen: Ints, states: Sequence[str], counts: CS
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMES_IN_A_SENTENCE:,} more" if len(names) > NAMES_IN_A_SENTENCE else ""
-    return f"{len(names):,}: {', '.join(names[:NAMES_IN_A_SENTENCE])}{more}" if names else ""
+    more = f" and {len(names) - _NAMES_IN_A_SENTENCE:,} more" if len(names) > _NAMES_IN_A_SENTENCE else ""
+    return f"{len(names):,}: {', '.join(names[:_NAMES_IN_A_SENTENCE])}{more}" if names else ""
 
 
 def _connected(lmdp: LMDP) -> str:

@@ -55,8 +55,8 @@ from lsmdp.sources.makers.shared import Bools
 from lsmdp.sources.reading import Format, endings, read_file
 from lsmdp.sources.tables import TEXTS
 
-TIES = ("order", "first", "last", "refuse")  # These are the rules for records of one entity at the same time.
-LONGEST_NUMBER = 100  # A number has at most this many digits; longer ones are names.
+_TIES = ("order", "first", "last", "refuse")  # These are the rules for records of one entity at the same time.
+_LONGEST_NUMBER = 100  # A number has at most this many digits; longer ones are names.
 
 
 class LogOptions(NamedTuple):
@@ -104,8 +104,8 @@ def read_log(
     """The log in a file, in columns (a mapping, a table of any library), or in sequences of states."""
     if gap is not None and not gap > 0.0:
         raise SpecError(f"the gap is {gap}. It is a time, and must be positive.")
-    if ties not in TIES:
-        raise SpecError(f'the rule for ties is "{ties}". It is one of: {", ".join(TIES)} (--ties).')
+    if ties not in _TIES:
+        raise SpecError(f'the rule for ties is "{ties}". It is one of: {", ".join(_TIES)} (--ties).')
     how = LogOptions(gap, columns, time_format, ties)
     if isinstance(log, Log):
         _require_untimed(how)
@@ -214,7 +214,7 @@ def numbered(text: Any) -> tuple[tuple[str, ...], Ints]:
 
 
 def _is_whole(name: str) -> bool:
-    short = len(name) <= LONGEST_NUMBER and name.removeprefix("-").isdecimal()
+    short = len(name) <= _LONGEST_NUMBER and name.removeprefix("-").isdecimal()
     return short and str(int(name)) == name
 
 

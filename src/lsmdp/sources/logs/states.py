@@ -27,8 +27,8 @@ def read_states(path: str | PathLike[str]) -> tuple[list[str], Floats | None]:
     """The labels of all states, and their positions (x, y) if the file has them."""
     found: tuple[list[str], Floats | None] = read_file(
         str(path),
-        STATE_FORMATS,
-        SpecError(f'there is no list of states "{path}". It ends in {endings(STATE_FORMATS)}.'),
+        _STATE_FORMATS,
+        SpecError(f'there is no list of states "{path}". It ends in {endings(_STATE_FORMATS)}.'),
     )
     return found
 
@@ -53,7 +53,7 @@ def _of_table(table: Any) -> tuple[list[str], Floats | None]:
 
 
 # A list of states is read from files with these endings.
-STATE_FORMATS = {
+_STATE_FORMATS = {
     ".csv": Format(_read_csv, "Write it as text in UTF-8: state, or state,x,y."),
     ".parquet": Format(_read_parquet, "Write it with pyarrow.parquet.write_table."),
 }

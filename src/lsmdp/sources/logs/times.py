@@ -17,12 +17,12 @@ import numpy.typing as npt
 from lsmdp.arrays import Ints
 from lsmdp.errors import SpecError
 
-TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # So many ticks of a clock are in a second, by their unit.
+_TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # So many ticks of a clock are in a second, by their unit.
 # Dates are tried in these formats.
 DAYS = ("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%Y", "%d.%m.%y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d")
 # Times of day are tried in these formats behind a date.
-CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
-TIMES_TRIED = 2000  # So many different times are tried in the usual formats, enough to meet a day after the twelfth.
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+_TIMES_TRIED = 2000  # So many different times are tried in the usual formats, enough to meet a day after the twelfth.
 
 PlaceName = Callable[[int], str]
 
@@ -42,7 +42,7 @@ def as_numbers(
     if pa.types.is_date(kind):
         column = column.cast(pa.timestamp("s"))
     elif pa.types.is_timestamp(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
-        ticks = TICKS[kind.unit]
+        ticks = _TICKS[kind.unit]
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise SpecError(f'the column "{name}" holds {kind} values. Give numbers or times.')
     missing = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
@@ -59,8 +59,10 @@ def as_numbers(
 
 def usual_format(texts: Sequence[str]) -> str | None:
     """The one of the usual formats that reads all of these times; None where there is none, or more than one."""
-    some = list(dict.fromkeys(texts))[:TIMES_TRIED]
-    fits = [form for form in map("".join, product(DAYS, CLOCKS)) if all(_read(text, form) is not None for text in some)]
+    some = list(dict.fromkeys(texts))[:_TIMES_TRIED]
+    fits = [
+        form for form in map("".join, product(DAYS, _CLOCKS)) if all(_read(text, form) is not None for text in some)
+    ]
     return fits[0] if len(fits) == 1 and some else None
 
 

@@ -31,10 +31,10 @@ from lsmdp.model import LMDP
 from lsmdp.sources.makers.shared import Bools, check_probability, csr_rows
 
 # These characters of a map are open cells and walls, as in the benchmarks of Sturtevant.
-OPEN_CELLS, WALLS = ".GS", "@OTW"
+_OPEN_CELLS, WALLS = ".GS", "@OTW"
 # These are the places of up, left, stay, right and down in a square of three by three: ascending states.
-STRAIGHT = ((0, 1), (1, 0), (1, 1), (1, 2), (2, 1))
-ALL_ROUND = tuple((row, col) for row in range(3) for col in range(3))  # These are all places in the square.
+_STRAIGHT = ((0, 1), (1, 0), (1, 1), (1, 2), (2, 1))
+_ALL_ROUND = tuple((row, col) for row in range(3) for col in range(3))  # These are all places in the square.
 
 
 def grid(
@@ -57,7 +57,7 @@ def grid(
         raise ModelError(f"all {rows * cols} cells of the {rows} x {cols} grid are walls. Leave at least one open.")
     number = np.full((rows + 2, cols + 2), -1)  # a rim of walls spares the borders a special case
     number[1:-1, 1:-1][is_open] = np.arange(np.count_nonzero(is_open))
-    steps = STRAIGHT if neighbours == 4 else ALL_ROUND
+    steps = _STRAIGHT if neighbours == 4 else _ALL_ROUND
     target = np.stack([number[r : r + rows, c : c + cols][is_open] for r, c in steps], axis=1)
     possible = target >= 0
     for move, (row, col) in enumerate(steps):
@@ -119,13 +119,13 @@ def _cells(drawn: list[str], height: int, width: int) -> Bools:
     for row, line in enumerate(drawn):
         if len(line) != width:
             raise SpecError(f"line {row + 5} has {len(line)} cells, but the width is {width}. Draw a letter per cell.")
-        if strange := line.strip(OPEN_CELLS + WALLS)[:1]:
+        if strange := line.strip(_OPEN_CELLS + WALLS)[:1]:
             raise SpecError(
                 f'line {row + 5}, column {line.index(strange) + 1} is "{strange}". '
-                f"Cells are open ({' '.join(OPEN_CELLS)}) or walls ({' '.join(WALLS)})."
+                f"Cells are open ({' '.join(_OPEN_CELLS)}) or walls ({' '.join(WALLS)})."
             )
     codes = np.frombuffer("".join(drawn).encode("ascii"), dtype=np.uint8).reshape(height, width)
-    is_open: Bools = np.isin(codes, np.frombuffer(OPEN_CELLS.encode(), dtype=np.uint8))
+    is_open: Bools = np.isin(codes, np.frombuffer(_OPEN_CELLS.encode(), dtype=np.uint8))
     if not is_open.any():
         raise SpecError(f"all {height * width} cells are walls. A walk needs at least one open cell (. G or S).")
     return is_open

@@ -22,9 +22,9 @@ from lsmdp.arrays import Floats
 from lsmdp.sources.makers.shared import Bools
 
 # Attributes with these names hold degrees of latitude and longitude.
-LATITUDES, LONGITUDES = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
+_LATITUDES, _LONGITUDES = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
 # Where the name of a coordinate system has one of these words in it, positions are in degrees.
-DEGREES = ("4326", "wgs84", "wgs 84", "crs84", "latlong", "longlat")
+_DEGREES = ("4326", "wgs84", "wgs 84", "crs84", "latlong", "longlat")
 
 
 def node_positions(graph: Any) -> tuple[Floats | None, int]:
@@ -35,7 +35,7 @@ def node_positions(graph: Any) -> tuple[Floats | None, int]:
     if 2 * np.count_nonzero(known) <= len(points):
         return None, 0
     crs = str(graph.graph.get("crs", "")).lower()
-    if any(degrees for _, degrees in found) or any(word in crs for word in DEGREES):
+    if any(degrees for _, degrees in found) or any(word in crs for word in _DEGREES):
         points = on_a_map(points, known)
     lost = np.flatnonzero(~known)
     if lost.size:
@@ -66,7 +66,7 @@ def _place(data: Mapping[str, Any]) -> tuple[tuple[float, float], bool]:
     pairs: list[tuple[Any, Any]] = [(data.get("x"), data.get("y")), (nested.get("x"), nested.get("y"))]
     if isinstance(pos := data.get("pos"), list | tuple | np.ndarray) and len(pos) == 2:
         pairs.insert(0, (pos[0], pos[1]))
-    there = [next((data[name] for name in names if name in data), None) for names in (LONGITUDES, LATITUDES)]
+    there = [next((data[name] for name in names if name in data), None) for names in (_LONGITUDES, _LATITUDES)]
     for (x, y), degrees in [((there[0], there[1]), True), *((pair, False) for pair in pairs)]:
         try:
             point = float(x), float(y)
