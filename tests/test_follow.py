@@ -385,6 +385,7 @@ def test_a_round_in_a_block_that_its_factor_cannot_do_is_solved_otherwise() -> N
     begin = replace(begin, anchor=solve(lmdp, near, tol=1e-6).v, age=0, spent=0.0, recent=0.0)
     found, one = lead(lmdp, costs, gaps, begin), replace(begin, kept=LeaderMemory())
     told = " ".join(found.last.story)
+    assert begin.story == ()  # that one was told of an older leader, and what is kept has gone on
     for words in (
         "rounds were solved by steps with the factor",
         "A factor was made",

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,7 +164,7 @@ class LMDP:
         """Number of possible moves (positive entries of P)."""
         return int(self.P.nnz)
 
-    @cached_property
+    @Derived
     def grid_shape(self) -> tuple[int, int] | None:
         """(rows, columns) where the positions are the cells of a grid, else None."""
         if self.positions is None or (self.positions < 0).any() or (self.positions != np.floor(self.positions)).any():
@@ -177,7 +176,7 @@ class LMDP:
         taken[tuple(self.positions.astype(np.int64).T)] = True
         return (rows, cols) if np.count_nonzero(taken) == self.n else None
 
-    @cached_property
+    @Derived
     def names(self) -> Names:
         """What the states are called (labels.py)."""
         cells = None if self.grid_shape is None else self.positions
@@ -212,6 +211,11 @@ class LMDP:
     def log_P(self) -> Floats:
         """The logarithm of each entry of P."""
         return np.asarray(read_only(np.log(self.P.data)))
+
+    @Derived
+    def reversed_P(self) -> CSR:
+        """The transpose of P in compressed rows: the moves into each state."""
+        return self.P.T.tocsr()
 
     @Derived
     def is_irreducible(self) -> bool:

@@ -126,7 +126,7 @@ class FirstExit:
         """The two bounds by paths, (d, D), rounding enclosed; None where a cost on N is negative."""
         if not self.nonnegative:
             return None
-        PT = self.lmdp.cache.get("reversed moves", lambda: self.lmdp.P.T.tocsr())
+        PT = self.lmdp.reversed_P
         low = self._path_values(PT, np.zeros(PT.nnz))
         high = self._path_values(PT, self.lmdp.temperature * np.log(PT.data))
         reached = high[self.order]

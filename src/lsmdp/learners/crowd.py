@@ -21,7 +21,7 @@ import numpy as np
 from lsmdp._core.crowds import ExpertArrays, Matrix, Means, MixtureRounds, Others, Room, Span, Weighing, play
 from lsmdp._core.mixtures import Odds, completed_rows, hedge
 from lsmdp._core.sparse import rows
-from lsmdp.arrays import CSR, Floats, Ints, mean
+from lsmdp.arrays import Floats, Ints, mean
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import LARGEST_NUMBER
 from lsmdp.learners.complete import CompleteLearner
@@ -229,7 +229,7 @@ class Crowd:
 
 def _matrix(lmdp: LMDP, full: bool) -> Matrix:
     """P as the rounds of a pool want it."""
-    back: CSR = lmdp.cache.get("reversed moves", lambda: lmdp.P.T.tocsr())
+    back = lmdp.reversed_P
     return Matrix(rows(lmdp.P), rows(back), back.toarray() if full else np.empty((0, 0)))
 
 

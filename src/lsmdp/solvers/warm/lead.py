@@ -52,8 +52,8 @@ class Lead:
 
     @property
     def story(self) -> tuple[str, ...]:
-        """How the last costs were solved for, in sentences."""
-        return tuple(self.kept.story)
+        """How the costs up to this leader were solved for, in sentences; empty once a later one has been found."""
+        return self.kept.story_of(self.v)
 
     @classmethod
     def passive(cls, lmdp: LMDP) -> Lead:

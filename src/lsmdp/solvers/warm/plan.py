@@ -82,6 +82,7 @@ class LeaderMemory:
     seen_plain: bool = field(default=False, init=False)  # whether its states are in their own order
     flow: Flow | None = field(default=None, init=False)  # of the last v that was certified, where that has left it
     story: list[str] = field(default_factory=list, init=False)
+    story_v: Floats = field(default_factory=lambda: NO_ANCHOR, init=False)  # where the story has led to
 
     def factor_at(self, problem: Problem, anchor: Floats) -> Factor | None:
         """The factor at this anchor, kept or made; None where the chain is beyond it."""
@@ -110,6 +111,10 @@ class LeaderMemory:
         """The flow of this v, if that is the one that is kept."""
         return self.flow if self.flow is not None and _same(self.flow.v, v) else None
 
+    def story_of(self, v: Floats) -> tuple[str, ...]:
+        """How this v was found, if it is the last one."""
+        return tuple(self.story) if _same(self.story_v, v) else ()
+
 
 class Followed(NamedTuple):
     """A certified v, the steps it took, and where the next cost begins.
@@ -137,7 +142,7 @@ def follow(
     while done < len(costs):
         more, last = _next(lmdp, costs[done:], gaps[done:], last, kept, out.after(done))
         done += more
-    kept.flow = kept.flow_at(last.v)
+    kept.flow, kept.story_v = kept.flow_at(last.v), last.v
     return out, last
 
 
