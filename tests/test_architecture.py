@@ -415,6 +415,22 @@ def test_what_only_one_module_uses_is_private_to_it() -> None:
     assert offenders == {}
 
 
+def test_what_the_page_about_the_inside_names_is_there() -> None:
+    """Files and folders below src/lsmdp or the top, and names of the code."""
+    page = (ROOT.parents[1] / "docs" / "inside.md").read_text(encoding="utf-8")
+    code = re.findall(r"`([^`\n]+)`", page)
+    files = [one for one in code if re.fullmatch(r"[\w./-]+(\.py|\.md|/)", one)]
+    tops = (ROOT, *(folder for folder in ROOT.rglob("*") if folder.is_dir()), ROOT.parents[1])
+    assert len(files) > 40
+    missing = [one for one in files if not any((top / one).exists() for top in tops)]
+    assert missing == ["tests/paper/test_MODULE.py"]  # whose MODULE is for the reader to fill in
+    sources = [path for top in (ROOT, ROOT.parents[1] / "tests") for path in top.rglob("*.py")]
+    known = {word for path in sources for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
+    names = [one for one in code if re.fullmatch(r"[A-Za-z_][\w.]*", one) and one not in files]
+    assert len(names) > 40
+    assert [one for one in names if not set(one.split(".")) <= known | {"test_LABEL"}] == []
+
+
 def test_the_reader_sees_every_kind_of_constant() -> None:
     source = """
 A = 1  # This one has a sentence.

@@ -23,7 +23,7 @@ from lsmdp.learners import (
     WindowLeader,
     learner_by_name,
 )
-from lsmdp.learners.pool import SHARE
+from lsmdp.learners.pool import SHARE_HANDED_OUT
 from lsmdp.learners.seek import marks_of, next_look, proposed
 
 Floats = npt.NDArray[np.float64]
@@ -71,7 +71,7 @@ def straight(lmdp: lsmdp.LMDP, experts: Sequence[Any], costs: Floats, *, plain: 
             apart, rate = paid - paid.min(), np.log(E) / gap if gap > 0.0 else np.inf
             new = w * np.exp(-np.where(apart > 0.0, rate * np.where(apart > 0.0, apart, 1.0), 0.0))
             gap += max(w @ paid - paid.min() + (np.log(new.sum()) / rate if gap > 0.0 else 0.0), 0.0)
-            w = (1.0 - SHARE) * new / new.sum() + SHARE / E
+            w = (1.0 - SHARE_HANDED_OUT) * new / new.sum() + SHARE_HANDED_OUT / E
         w = w / w.sum()
     return {"loss": loss, "mixed": mixed, "behind": behind, "losses": losses, "weights": w}
 

@@ -14,6 +14,7 @@ from lsmdp import (
 )
 from lsmdp._core import sparse
 from lsmdp._core import sweeps as core_sweeps
+from lsmdp.solvers.problem import NEVER
 from lsmdp.solvers.warm import sweeps
 from lsmdp.solvers.warm.chord import SolvedRounds
 
@@ -129,4 +130,4 @@ def test_a_steep_v_is_left_to_others() -> None:
         swept = sweeps.sweep(lmdp, np.zeros(lmdp.n), TOL, lmdp.moves.flow(v), 30)
         assert not swept.certified
         assert swept.sweeps == 0
-        assert swept.left == sweeps._NEVER
+        assert swept.left == NEVER

@@ -52,9 +52,11 @@ from lsmdp._core.ordering import (
 from lsmdp.arrays import Floats, frozen
 from lsmdp.errors import ConvergenceError
 
-__all__ = ["Elimination", "Plan", "eliminate", "pinned", "plan"]
+__all__ = ["Elimination", "Plan", "eliminate", "pinned", "pinned_where_it_lives", "plan"]
 
 LEAST_PIVOT = 1e-100  # Probabilities below 1e-308 are lost; with such pivots no mass above 1e-198 depends on them.
+# The state where a chain ends may be this much rarer than the commonest one: then two digits are lost at most.
+_RAREST_PIN = 0.01
 _STATES_AT_A_TIME = 32  # So many states of a block are removed before the rest of the block is updated.
 _COLUMNS_AT_A_TIME = 96  # The rest is updated in strips of so many columns, which stay in the fastest cache.
 
@@ -189,6 +191,18 @@ def pinned(plan: Plan, weights: Floats, state: int, *, single: bool = False) -> 
     end[state] = 1.0
     factors = eliminate(plan, weights, end, single=single)
     return factors, factors.visits(end)
+
+
+def pinned_where_it_lives(
+    plan: Plan, weights: Floats, state: int, *, single: bool = False
+) -> tuple[Elimination, Floats, int]:
+    """The same for this state, or for the commonest one where this is far rarer; and which state it was."""
+    factors, law = pinned(plan, weights, state, single=single)
+    if law[state] < _RAREST_PIN * law.max():
+        del factors  # two at once would take twice the memory
+        state = int(law.argmax())
+        factors, law = pinned(plan, weights, state, single=single)
+    return factors, law, state
 
 
 # --------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,12 @@
 """Means of the costs so far: all of them, discounted, or those in a window.
 
+What goes in are the costs c_{t+1}, c_{t+2}, ... of some rounds, a row each, and what is known of the t rounds before;
+what comes out is a mean for each of these rounds:
+
+    all of them     s_t / (t + kappa)  with the sum  s_t = s_{t-1} + c_t,
+    discounted      m_t = beta m_{t-1} + (1 - beta) c_t,
+    in a window     (c_{t-w+1} + ... + c_t) / w,  or over t where there are fewer than w.
+
 The bits of each are the same wherever the rounds are cut into blocks: every entry is the result of the same additions
 in the same order.
 """

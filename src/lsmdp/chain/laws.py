@@ -47,7 +47,7 @@ _BALANCE_TOLERANCE = 1e-12
 _STEPS_OF_A_CONTRACTION = 8
 _SHARE_OF_STAYING = 0.1  # Power steps stay where they are with this chance, so that a periodic chain converges as well.
 # Two starts must lead to laws that agree to this relative error: what two wells have apart is far more.
-_AGREEMENT = 1e-3
+_ERROR_OF_EQUAL_LAWS = 1e-3
 
 _WORK_OF_A_LAW = 3e10  # A law may take this many operations of about a nanosecond each, half a minute.
 _MOVE_WORK = 3  # To read a move in a power step takes this many operations.
@@ -208,9 +208,11 @@ def iterated(P: CSR, work: float = _WORK_OF_A_LAW) -> Floats | None:
     )
     if not settled:
         return None
-    in_time = _RELATIVE_ERROR_OF_A_LAW * math.log(1.0 / _AGREEMENT) / max(_spread(step(law), law), EPS)
+    in_time = _RELATIVE_ERROR_OF_A_LAW * math.log(1.0 / _ERROR_OF_EQUAL_LAWS) / max(_spread(step(law), law), EPS)
     start = np.eye(1, n)[0]
-    _, confirmed = _until(lambda _k, _p, after: _spread(after, law) / _AGREEMENT, step, start, int(min(in_time, most)))
+    _, confirmed = _until(
+        lambda _k, _p, after: _spread(after, law) / _ERROR_OF_EQUAL_LAWS, step, start, int(min(in_time, most))
+    )
     return read_only(law) if confirmed else None
 
 

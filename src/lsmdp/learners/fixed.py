@@ -1,4 +1,9 @@
-"""Learners that do not learn: the passive dynamics, and any fixed policy."""
+"""Learners that do not learn: the passive dynamics, and any fixed policy.
+
+``Passive()`` plays P in every round, and pays the state costs alone, since KL(P || P) = 0: what doing nothing costs.
+``Fixed(policy)`` plays one policy Q_v in every round, such as that of a solution for costs that were known beforehand.
+What they are shown of the costs leaves their state as it is.
+"""
 
 from __future__ import annotations
 

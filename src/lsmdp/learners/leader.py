@@ -78,6 +78,10 @@ class LeaderBase(LearnerBase):
         return Played(values, lo[:-1], hi[:-1], steps, after, sums)
 
 
+# The gap after t rounds is at most this over t + 1, so that all gaps together add a tenth of log T to the regret.
+_GAP_TIMES_ROUNDS = 0.1
+
+
 def gap_wanted_after(tolerance: float, t: Any) -> Any:
     """The gap that a leader found after t rounds must have; it is played in round t + 1 (ftl.py says why)."""
-    return np.minimum(tolerance, 0.1 / (t + 1))
+    return np.minimum(tolerance, _GAP_TIMES_ROUNDS / (t + 1))

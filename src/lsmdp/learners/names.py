@@ -1,4 +1,4 @@
-"""The names of the learners on the command line; importing them loads nothing heavy.
+"""The names of the learners, as the command line, specs and tables have them; importing this loads nothing heavy.
 
 ``learner_by_name("window:50")`` is the learner of a name with the value of its first option; ``clock:24:0.1`` has two.
 """

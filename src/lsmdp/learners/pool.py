@@ -17,9 +17,10 @@ the costs and however badly the chain mixes. Weights that change leave p_t behin
 costs. Both sums are in the state, and ``run.regret()["pool"].experts`` shows them.
 
 **The weights** are those of Hedge, with the rate sqrt(8 log E / t) divided by the largest difference r of losses seen
-in a round: the first sum is at most what the best of E experts pays plus r (1.77 sqrt(T log E) + 2). ``swift=True``
+in a round: after R rounds the first sum is at most what the best of E experts pays plus
+r (1.77 sqrt(R log E) + 2). ``swift=True``
 has AdaHedge's rate instead, step by step, and a share of 1/1000 that is handed out evenly after each round, so that an
-expert comes back within a few rounds when its time has come. **No bound in T is proved for that.** In games of 4,000
+expert comes back within a few rounds when its time has come. **No bound in R is proved for that.** In games of 4,000
 rounds on 12 and 16 states, with costs that stay of one kind, it paid from 1 less than Hedge to 2 more, and 8 more on a
 wave without a clock for it; on 16,000 rounds of costs that change their kind three times it paid 40 to 55 less. The
 right side of the theorem is computed in every run, whatever the weights.
@@ -61,11 +62,11 @@ from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 
 # Of the weight, what is handed out evenly after each round: with it, e^7 of weight is the most that is to be regained.
-SHARE = 1e-3
+SHARE_HANDED_OUT = 1e-3
 # Where the share is negative, the weights are those of plain Hedge (mixtures.py).
-PLAIN = -1.0
+_NO_SHARE = -1.0
 # The weights of the newest cost in the discounted means: from the last cost alone to a memory of some hundred rounds.
-_NEWEST = tuple(2.0**-k for k in range(8))
+_WEIGHTS_OF_THE_NEWEST = tuple(2.0**-k for k in range(8))
 
 
 class PoolState(NamedTuple):
@@ -204,7 +205,7 @@ class Pool(LearnerBase):
 
     @property
     def _share(self) -> float:
-        return SHARE if self.swift else PLAIN
+        return SHARE_HANDED_OUT if self.swift else _NO_SHARE
 
 
 def pooled(option: str = "") -> Pool:
@@ -228,7 +229,7 @@ def pooled(option: str = "") -> Pool:
 
 
 def _trackers() -> list[LearnerLike]:
-    return [Passive(), TrackTheLeader(), *(TrackTheDiscounted(weight) for weight in _NEWEST)]
+    return [Passive(), TrackTheLeader(), *(TrackTheDiscounted(weight) for weight in _WEIGHTS_OF_THE_NEWEST)]
 
 
 def _clocks(periods: list[Any]) -> list[LearnerLike]:

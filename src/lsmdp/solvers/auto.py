@@ -34,23 +34,23 @@ from lsmdp.solvers.factored import MOST_STATES_WRITTEN_OUT, STATES_FOR_LAPACK, D
 from lsmdp.solvers.krylov import VECTORS_OF_A_BASIS, Krylov, product_work
 from lsmdp.solvers.power import Power
 from lsmdp.solvers.problem import (
+    NEVER,
     Attempt,
     Method,
     Problem,
     limited_by_rounding,
 )
 
-_FIRST_LOOK = 20  # Steps of the first run: the fast modes are gone after about ten, and ten more measure the rest.
-_SECOND_LOOK = 80  # Steps of the second run, where the choice between power steps and an elimination depends on it.
-_STEPS_OF_A_CALL = 25  # Predicted power steps that, times _OPTIMISM, take as long as the mere calls of LAPACK.
-_FEW_STEPS = 130  # Power steps that, times _OPTIMISM, are cheaper than planning the elimination of a large model.
+_FIRST_LOOK = 20  # The first run has so many steps: fast modes are gone after about ten, and ten more measure the rest.
+_SECOND_LOOK = 80  # The second run has so many steps, where power steps and an elimination are about equally dear.
+_STEPS_OF_A_CALL = 25  # So many predicted power steps, times _OPTIMISM, take as long as the mere calls of LAPACK.
+_FEW_STEPS = 130  # So many power steps, times _OPTIMISM, are cheaper than to plan the elimination of a large model.
 _OPTIMISM = 3.0  # The contraction seen early is better than the one that matters: predictions are multiplied by this.
 _SPAN_OF_Z = 600.0  # Numbers e^{-v} stay far from the ends of floats while v spans no more than this.
-_NEWTON_STEPS = 10  # A Newton solve from far away takes about as many steps.
-_NEWTON_STEPS_NEAR = 2  # A Newton solve from a gap below _NEAR takes about as many.
-_NEAR = 1e-2  # Below this gap, Newton's method is quadratic from the start.
+_NEWTON_STEPS = 10  # A Newton solve from far away took about so many steps on the grids and roads of benchmarks/.
+_NEWTON_STEPS_NEAR = 2  # A Newton solve from a gap below _GAP_OF_FAST_NEWTON takes about so many.
+_GAP_OF_FAST_NEWTON = 1e-2  # Below this gap, Newton's method is quadratic from the start.
 _USUAL_INVERSE_STEPS = 4  # Inverse iteration takes about this many steps, wherever it begins.
-_NEVER = 1e9  # A number of steps that nobody waits for.
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,8 @@ class _Trail:
 
     def predict(self, rate: float) -> float:
         """Steps to the end at this contraction."""
-        steps = min(log(self.attempt.gap / self.tol) / -log(rate), _NEVER) if 0.0 < rate < 1.0 else _NEVER
-        if not self.done and steps < _NEVER:
+        steps = min(log(self.attempt.gap / self.tol) / -log(rate), NEVER) if 0.0 < rate < 1.0 else NEVER
+        if not self.done and steps < NEVER:
             self.story.append(f"They shrink the gap by {rate:.4f} each: at least {steps:,.0f} more would be needed.")
         elif not self.done:
             self.story.append("They do not shrink the gap yet.")
@@ -173,7 +173,7 @@ class _Trail:
 
 
 def _rounds(trail: _Trail) -> int:
-    return _NEWTON_STEPS if trail.attempt.gap > _NEAR else _NEWTON_STEPS_NEAR
+    return _NEWTON_STEPS if trail.attempt.gap > _GAP_OF_FAST_NEWTON else _NEWTON_STEPS_NEAR
 
 
 def _known(problem: Problem, trail: _Trail) -> list[tuple[float, Method]]:

@@ -25,7 +25,7 @@ from lsmdp.model import LMDP
 from lsmdp.solution import Solution
 from lsmdp.solvers.auto import Auto
 from lsmdp.solvers.ends import solve_end
-from lsmdp.solvers.problem import Method, Problem
+from lsmdp.solvers.problem import SHARE_FOR_THE_METHOD, Method, Problem
 from lsmdp.values import Cycle, Schedule, Values
 
 # A start is of use if its gap is at most this many times that of v = 0, which is about the span of c and the unit of
@@ -114,9 +114,8 @@ def _average(lmdp: LMDP, c: Any, tol: float, solver: Method | None, start: Any, 
     require_range(float(np.abs(c).max()), T)
     lmdp.require_irreducible()
     method = Auto() if solver is None else solver
-    # a tenth of the tolerance is kept for the change of units
     problem = Problem(lmdp, read_only(c / T))
-    attempt = method.run(problem, _start(start, problem), 0.9 * tol / T)
+    attempt = method.run(problem, _start(start, problem), SHARE_FOR_THE_METHOD * tol / T)
     v = read_only(T * attempt.v - T * attempt.v.min())
     r, lo, hi = sparse.residual(lmdp.P, c, v, T, lmdp.slack(c))
     certified = hi - lo <= tol

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from lsmdp._core import sparse
-from lsmdp._core.factor import eliminate, pinned
+from lsmdp._core.factor import eliminate, pinned_where_it_lives
 from lsmdp.arrays import CSR, Floats, Ints, mean
 from lsmdp.errors import ConvergenceError
 from lsmdp.solvers.inverse import Inverter, inverse_iteration
@@ -39,7 +39,6 @@ _SOLVES_SHARE = 1 / 6  # In between, as often as costs this share of the factor,
 _LAPACK_SPEED = 8.0  # LAPACK multiplies about this many times faster than a loop over sparse entries.
 _PRODUCTS_OF_A_STEP = 10.0  # The weights, the certificates and the solves of a step take as long as so many products.
 _LAPACK_REPEATS = 6  # With only four, LAPACK does not always see which of two wells is the deeper one.
-_RAREST_REFERENCE = 0.01  # The reference state of a Newton step may be this much rarer than the commonest state.
 
 
 class _Systems(Evaluator, Inverter, Protocol):
@@ -121,10 +120,7 @@ class Reduction:
     def poisson(self, weights: Floats, r: Floats) -> Floats | None:
         """d with (I - Q) d = r - mu.r for the chain with these weights; None where floats have none."""
         try:
-            factors, mu = pinned(self.problem.plan, weights, self.reference)
-            if mu[self.reference] < _RAREST_REFERENCE * mu.max():
-                self.reference = int(mu.argmax())
-                factors, mu = pinned(self.problem.plan, weights, self.reference)
+            factors, mu, self.reference = pinned_where_it_lives(self.problem.plan, weights, self.reference)
         except ConvergenceError:
             return None
         return factors.solve(r - mean(mu, r))

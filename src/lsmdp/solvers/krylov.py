@@ -25,6 +25,10 @@ from lsmdp.solvers.problem import Attempt, Problem
 _KRYLOV_TOLERANCE = 1e-9
 # GMRES starts again at most this often; a system that takes longer is left to the next step of Newton's method.
 _MOST_CYCLES = 8
+# Up to so many states, the vectors of a whole basis take 80 MB at most; beyond, a basis has a quarter of them.
+_STATES_OF_A_LONG_BASIS = 200_000
+_VECTORS_OF_A_SHORT_BASIS = 12  # Beyond that, GMRES starts again after so many vectors: 96 bytes for each state.
+_STEPS_TO_A_ROUGH_LAW = 4  # From the uniform law, so many steps lead away from states that are hardly ever visited.
 VECTORS_OF_A_BASIS = 50  # GMRES keeps this many vectors before it starts again, as long as they take little memory.
 
 
@@ -60,7 +64,7 @@ class _Gmres:
     def poisson(self, weights: Floats, r: Floats) -> Floats | None:
         Q = like(self.P, weights)
         law = np.full(r.size, 1.0 / r.size)
-        for _ in range(4):
+        for _ in range(_STEPS_TO_A_ROUGH_LAW):
             law = law @ Q
         spread = r - r.mean()  # the accuracy of GMRES is relative: to this, not to lambda
         return self._gmres(lambda d: d - Q @ d + law @ d, spread)
@@ -72,7 +76,9 @@ class _Gmres:
     def _gmres(self, product: Callable[[Floats], Floats], b: Floats) -> Floats | None:
         from scipy.sparse.linalg import LinearOperator, gmres
 
-        restart = VECTORS_OF_A_BASIS if b.size <= 200_000 else 12  # the basis is restart vectors of n numbers
+        restart = (
+            VECTORS_OF_A_BASIS if b.size <= _STATES_OF_A_LONG_BASIS else _VECTORS_OF_A_SHORT_BASIS
+        )  # the basis is restart vectors of n numbers
         cycles = min(_MOST_CYCLES, self.left // restart)
         if cycles <= 0:  # a cycle takes a product or two more than its basis
             return None

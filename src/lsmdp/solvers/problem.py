@@ -23,6 +23,8 @@ from lsmdp._core.factor import Plan
 from lsmdp.arrays import CSR, Floats, read_only
 from lsmdp.model import LMDP
 
+SHARE_FOR_THE_METHOD = 0.9  # A method gets this share of the tolerance; a tenth is kept for the change of units.
+NEVER = 1e9  # This predicted number of steps stands for more than anybody waits for.
 _STEPS_AFTER_A_SOLVE = 2  # So many Bellman steps follow a solve; a third was never worth its pass over P.
 _SPAN_OF_PRODUCTS = 250.0  # Up to this span of v, products of two numbers e^{-v} are far from the ends of floats.
 

@@ -1,4 +1,8 @@
-"""The page docs/paper.md, written from the register of statements: ``python -m lsmdp.theory.page > docs/paper.md``."""
+"""The page docs/paper.md: each label of the paper, what is printed there, whether it is so, and what holds.
+
+It is written from the register of statements (statement.py), so that page and code cannot differ:
+``python -m lsmdp.theory.page > docs/paper.md``. A test tells when that was forgotten.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """The register of statements: one function per label of the paper, and per result that it does not have.
 
-Each function carries what the paper says, whether that is so, and what holds; docs/paper.md is written from here.
+A statement is given the record of a game (trace.py) and returns a :class:`Certificate`: both sides of an inequality or
+an identity as numbers, and by how much rounding may part them. It carries what the paper says, whether that is so, and
+what holds; docs/paper.md is written from here.
 """
 
 from __future__ import annotations

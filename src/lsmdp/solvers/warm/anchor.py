@@ -1,5 +1,8 @@
 """A factor of I - Q at an anchor, ready for many steps (chord.py).
 
+An *anchor* is an earlier v. In: the problem, and the anchor v_0. Out: a :class:`Factor`, which solves (I - Q) d = r for
+Q = Q_{v_0}, one r after the other, for as long as the leader is near v_0; None where floats hold no factor.
+
 If P is reversible with respect to rho, the rows of I - Q_{v_0} times rho z (Pz) are symmetric, and half a factor does.
 Otherwise the chain is pinned where it lives: it ends in a state that is common enough (_core/factor.py).
 """
@@ -12,13 +15,12 @@ import numpy as np
 
 from lsmdp._core import sparse
 from lsmdp._core.chord import AnchorFactor, OrderedMoves
-from lsmdp._core.factor import Elimination, eliminate, pinned
+from lsmdp._core.factor import Elimination, eliminate, pinned_where_it_lives
 from lsmdp._core.ordering import Blocks, inverse_of
 from lsmdp.arrays import CSR, Floats, read_only
 from lsmdp.errors import ConvergenceError
 from lsmdp.solvers.problem import Problem
 
-_RAREST_PIN = 0.01  # The state where the chain is pinned may be this much rarer than the commonest one.
 _WORK_OF_HALF_A_FACTOR = 0.85  # A symmetric factor in panels costs this much of one without symmetry and panels.
 _WORK_OF_A_FACTOR = 1.4  # A factor in panels without symmetry costs this much of it.
 
@@ -66,11 +68,7 @@ def _balanced(problem: Problem, v: Floats) -> AnchorFactor | None:
 def _pinned(problem: Problem, v: Floats) -> AnchorFactor:
     """Both halves, of the chain that ends in a common state."""
     weights = sparse.policy_weights(problem.P, v)
-    state = int(v.argmin())
-    made, law = pinned(problem.plan, weights, state, single=True)
-    if law[state] < _RAREST_PIN * law.max():
-        del made
-        made, law = pinned(problem.plan, weights, int(law.argmax()), single=True)
+    made, law, _ = pinned_where_it_lives(problem.plan, weights, int(v.argmin()), single=True)
     return _anchor(made, law[made.order], np.empty(0))
 
 

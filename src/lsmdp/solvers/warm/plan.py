@@ -48,19 +48,18 @@ from lsmdp.model import LMDP
 from lsmdp.solvers.certified import solve
 from lsmdp.solvers.factored import STATES_FOR_LAPACK, Dense, Direct
 from lsmdp.solvers.power import Power
-from lsmdp.solvers.problem import Problem
+from lsmdp.solvers.problem import NEVER, SHARE_FOR_THE_METHOD, Problem
 from lsmdp.solvers.warm import chord, sweeps
 from lsmdp.solvers.warm.anchor import Factor, factor, nothing
 
-_LOOK = 20  # Sweeps or power steps that are taken before anything else is thought of.
+_FIRST_SWEEPS = 20  # So many sweeps or power steps come first: where a chain mixes fast, half of them are enough.
 _POWER_STEPS_OF_A_SWEEP = 2.0  # A sweep does the work of this many power steps.
 _QUICKLY_PLANNED = 2_000  # Up to so many states, a plan of elimination takes milliseconds.
 _POWER_STEPS_OF_A_PLAN = 400  # On larger models, a plan takes as long as this many power steps.
-_NEVER = 1e9  # A number of power steps that nobody waits for.
-_UNAIDED = 60  # Steps without a factor that are tried before one is made, or ``solve`` is asked.
+_STEPS_WITHOUT_A_FACTOR = 60  # So many are tried before a factor is made: it seldom costs less than they do.
 _POWER_STEPS_OF_A_STEP = 3  # A step with pairs but without a factor costs as much as this many power steps.
 _USUAL_STEPS = 3.0  # A round takes about as many steps with a factor.
-_CHEAP_FACTOR = 20.0  # Products with P that a step costs at most where a factor is cheap; on roads, 5 to 11.
+_PRODUCTS_OF_A_CHEAP_STEP = 20.0  # A factor is cheap if a step with it costs no more products; on roads, 5 to 11.
 _STEPS_OF_A_CHEAP_ANCHOR = 14  # An anchor is given up after this many steps at the earliest, even if a factor is cheap.
 NO_ANCHOR: Floats = read_only(np.empty(0))  # An empty array stands for no anchor.
 
@@ -152,13 +151,13 @@ def _next(
     """The next round, or more of them if they are alike: how many, and the last of them."""
     c, tol, v, anchor, age = costs[0], float(gaps[0]), last.v, last.anchor, Age(*last[-3:])
     problem = Problem(lmdp, c if lmdp.temperature == 1.0 else read_only(c / lmdp.temperature))
-    goal, steps = 0.9 * tol / lmdp.temperature, 0
+    goal, steps = SHARE_FOR_THE_METHOD * tol / lmdp.temperature, 0
     if not anchor.size and age.spent == 0.0 and _is_cheap(problem):
         kept.story.append("With so few states and so little fill, a factor is cheaper than sweeps.")
         anchor = v
     elif not anchor.size and age.spent == 0.0 and len(costs) > 1:
         flow = kept.flow_at(v) or lmdp.moves.flow(v)
-        done, kept.flow = sweeps.sweep_block(lmdp, costs, gaps, flow, _LOOK, out)
+        done, kept.flow = sweeps.sweep_block(lmdp, costs, gaps, flow, _FIRST_SWEEPS, out)
         if done:
             kept.story.append(f"{done} rounds were solved by sweeps.")
             at = done - 1
@@ -219,22 +218,22 @@ def _without_factor(
     """(what was found, the steps taken, the power steps that it would have taken, 0 if few)."""
     steps, left = 0, 0.0
     if not unaided:
-        swept = sweeps.sweep(problem.lmdp, c, tol, kept.flow_at(v) or problem.lmdp.moves.flow(v), _LOOK)
+        swept = sweeps.sweep(problem.lmdp, c, tol, kept.flow_at(v) or problem.lmdp.moves.flow(v), _FIRST_SWEEPS)
         kept.flow = swept.flow
         steps, left = swept.sweeps, _POWER_STEPS_OF_A_SWEEP * swept.left
         if swept.certified:
             kept.story.append(f"{steps} sweeps were enough.")
             return (swept.v, swept.lo, swept.hi), steps, 0.0
     if not unaided and not steps:  # no room for sweeps
-        look = Power(_LOOK).run(problem, v / problem.lmdp.temperature, goal)
+        look = Power(_FIRST_SWEEPS).run(problem, v / problem.lmdp.temperature, goal)
         steps = look.steps
         found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * look.v, kept) if look.gap <= goal else None
         if found is not None:
             kept.story.append(f"{steps} power steps were enough.")
             return found, steps, 0.0
-        left = min(log(look.gap / goal) / -log(look.rate), _NEVER) if look.gap > goal and look.rate < 1.0 else _NEVER
+        left = min(log(look.gap / goal) / -log(look.rate), NEVER) if look.gap > goal and look.rate < 1.0 else NEVER
     out = chord.SolvedRounds.blank(1, v.size)
-    task = chord.Task(problem, c[np.newaxis], np.array([tol]), v, _UNAIDED, inf)
+    task = chord.Task(problem, c[np.newaxis], np.array([tol]), v, _STEPS_WITHOUT_A_FACTOR, inf)
     _, found, _ = _iterated(task, nothing(problem), out, kept, chord.NEW)
     taken = int(out.steps[0])
     kept.story.append(f"{steps} sweeps or power steps were too few; {taken} with pairs were {_enough(found)}.")
@@ -264,7 +263,7 @@ def solved(
 ) -> tuple[_Certified, int]:
     """By elimination where a factor is worth it (there is a goal) and cheap, by whatever suits otherwise."""
     lmdp, steps = problem.lmdp, 0
-    if goal > 0.0 and problem.plan.step <= _CHEAP_FACTOR * problem.P.nnz:
+    if goal > 0.0 and problem.plan.step <= _PRODUCTS_OF_A_CHEAP_STEP * problem.P.nnz:
         method = Dense() if lmdp.n <= STATES_FOR_LAPACK else Direct()
         attempt = method.run(problem, v / lmdp.temperature, goal)
         found, steps = _certified(lmdp, c, tol, lmdp.temperature * attempt.v, kept), attempt.steps
@@ -298,12 +297,12 @@ def _power_steps(problem: Problem) -> float:
 
 def _is_cheap(problem: Problem) -> bool:
     """Whether a round with a factor costs no more than a first look by sweeps, on a model that is quickly planned."""
-    return problem.n <= _QUICKLY_PLANNED and _power_steps(problem) <= _POWER_STEPS_OF_A_SWEEP * _LOOK
+    return problem.n <= _QUICKLY_PLANNED and _power_steps(problem) <= _POWER_STEPS_OF_A_SWEEP * _FIRST_SWEEPS
 
 
 def _is_dear(problem: Problem) -> bool:
     """Whether an attempt without the factor costs less than a round with it."""
-    return _power_steps(problem) > _UNAIDED * _POWER_STEPS_OF_A_STEP
+    return _power_steps(problem) > _STEPS_WITHOUT_A_FACTOR * _POWER_STEPS_OF_A_STEP
 
 
 def _same(a: Floats, b: Floats) -> bool:

@@ -37,10 +37,10 @@ from lsmdp._core import sweeps as core
 from lsmdp._core.threads import LARGE
 from lsmdp.arrays import Floats, frozen, read_only
 from lsmdp.model import LMDP
+from lsmdp.solvers.problem import NEVER
 from lsmdp.solvers.warm.chord import SolvedRounds
 
 _ATTEMPTS = 5  # At most so many times sweeps start again from the last certificate.
-_NEVER = 1e9  # A number of sweeps that nobody waits for.
 
 
 class Swept(NamedTuple):
@@ -65,14 +65,14 @@ class Swept(NamedTuple):
 
 def sweep(lmdp: LMDP, c: Floats, tol: float, flow: sparse.Flow, limit: int) -> Swept:
     """From the v of this flow until the bounds for the cost c are at most tol apart, or ``limit`` sweeps."""
-    out, gaps, sweeps, left, width = SolvedRounds.blank(1, lmdp.n), np.array([tol]), 0, _NEVER, np.inf
+    out, gaps, sweeps, left, width = SolvedRounds.blank(1, lmdp.n), np.array([tol]), 0, NEVER, np.inf
     start = flow
     for _ in range(_ATTEMPTS):
         if not flow.flat or sweeps >= limit:
             break
         done, flow, wide, rate = _run(lmdp, c[np.newaxis], gaps, flow, limit - sweeps, 1, out)
         lo, hi, sweeps = float(out.lo[0]), float(out.hi[0]), sweeps + int(out.steps[0])
-        left = min(log(max(wide * lmdp.temperature / tol, 2.0)) / -log(rate), _NEVER) if rate < 1.0 else _NEVER
+        left = min(log(max(wide * lmdp.temperature / tol, 2.0)) / -log(rate), NEVER) if rate < 1.0 else NEVER
         if not wide < np.inf:
             break
         if _threaded(lmdp):
