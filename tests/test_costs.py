@@ -791,7 +791,7 @@ class TestPaths:
             ("no/speeds.csv", 'does not exist: there is no folder "{}/no". Check the path.'),
             ("notes.doc", 'ends in ".doc", which is not a known format. Use .npy, .csv, .tsv, .txt, .parquet, .jsonl.'),
             ("", "is a folder. Name a file in it that ends in .npy, .csv"),
-            ("x" * 300, "does not exist. Check the path."),
+            ("x" * 300, "cannot be read: File name too long. Check the file."),
         ],
     )
     def test_what_is_not_there(self, tmp_path: Path, name: str, sentence: str) -> None:

@@ -24,7 +24,7 @@ from lsmdp.learners import (
     learner_by_name,
 )
 from lsmdp.learners.pool import SHARE_HANDED_OUT
-from lsmdp.learners.seek import marks_of, next_look, proposed
+from lsmdp.learners.seek import autocorrelation, marks_of, next_look, proposed
 
 Floats = npt.NDArray[np.float64]
 
@@ -243,8 +243,30 @@ def test_a_period_is_found() -> None:
     assert proposed(wave + rng.standard_normal((256, 5)), 1) == 24
     assert proposed(wave, 24) == 24
     for other in (rng.random((256, 5)), np.cumsum(rng.standard_normal((256, 1)), axis=0), np.ones((256, 5))):
-        assert proposed(other, 1) == 1 or marks_of(other).max() > 6 / 16
+        assert proposed(other, 1) == 1 or marks_of(autocorrelation(other)).max() > 6 / 16
     assert proposed(np.ones((256, 5)), 7) == 7
+
+
+@pytest.mark.parametrize("period", [2, 3, 24, 50, 100, 128, 150, 168, 200, 256, 300, 365, 400, 511])
+def test_a_period_that_is_exact_is_found_exactly(period: int) -> None:
+    """Also where costs are so smooth that its neighbours are nearly as good, and whatever was found before it."""
+    rng = np.random.default_rng(period)
+    day = np.sin(2 * np.pi * (np.arange(period)[:, None] / period + rng.random(5)))
+    costs, found = np.tile(day, (2100 // period + 1, 1)), [1]
+    for t in sorted({next_look(t, 1024) for t in range(1, 2049)}):
+        found.append(proposed(costs[max(t - 1024, 0) : t], found[-1]))
+    assert found[-1] == period
+    assert len(set(found)) <= 3  # it does not try one after the other
+
+
+def test_the_autocorrelation_is_its_definition() -> None:
+    costs = np.random.default_rng(1).random((40, 3))
+    apart, rho = costs - costs.mean(axis=0), autocorrelation(costs)
+    for d in range(21):
+        here, there = apart[: 40 - d], apart[d:]
+        told = 2 * (here * there).sum() / (np.square(here).sum() + np.square(there).sum())
+        assert rho[d] == pytest.approx(told, abs=1e-14)
+    assert not autocorrelation(np.ones((40, 3))).any()
 
 
 def test_when_it_looks() -> None:

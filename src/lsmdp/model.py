@@ -33,6 +33,7 @@ from lsmdp.arrays import (
 from lsmdp.cache import Cache, Derived
 from lsmdp.chain import largest_class as largest_class_of
 from lsmdp.chain import reversible_law, strong_classes
+from lsmdp.chain.laws import STATES_TO_ORDER
 from lsmdp.edge_costs import tilted
 from lsmdp.errors import (
     AssumptionError,
@@ -51,8 +52,6 @@ if TYPE_CHECKING:
 
 _UNIT_ROUNDOFF = EPS / 2  # The relative error of one operation is at most this.
 _SPARSEST_GRID = 100  # Whole positions are read as those of a grid where it has at most this many cells for each state.
-# Beyond this many states, to find an order of elimination takes long where it turns out to be of no use.
-STATES_TO_ORDER = 20_000
 # Operations that the stationary law of a policy may take in each round of a game: about as many as the round itself.
 _FLOPS_OF_A_CHEAP_LAW = 5e6
 

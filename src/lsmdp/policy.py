@@ -42,16 +42,15 @@ from lsmdp.arrays import (
     read_only,
 )
 from lsmdp.chain import long_run_law, time_by_paths
+from lsmdp.chain.laws import QUICK_FLOPS, STATES_TO_ORDER
 from lsmdp.errors import AssumptionError, ConvergenceError
-from lsmdp.model import LMDP, STATES_TO_ORDER
+from lsmdp.model import LMDP
 from lsmdp.output.notebooks import policy_html
 from lsmdp.output.tables import moves_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Operations up to which a stationary law is found by elimination, in a few tenths of a second.
-_FLOPS_OF_A_LAW = 2e8
 # A move that floats have lost, or of which they keep few digits, is off by less than this over the sum of its row.
 _LOST_MOVE = 1e-322
 # The error of a stationary law, in the l1 norm, that lost moves may make.
@@ -211,7 +210,7 @@ class Policy(AnyPolicy):
 
     @property
     def _is_reducible(self) -> bool:
-        return self.lmdp.n <= STATES_TO_ORDER and self.lmdp.elimination_plan.flops <= _FLOPS_OF_A_LAW
+        return self.lmdp.n <= STATES_TO_ORDER and self.lmdp.elimination_plan.flops <= QUICK_FLOPS
 
     def _is_settled(self, Q: CSR, state: int) -> bool:
         """Whether the moves that floats have lost are too rare to matter for the law of Q, which lives in this state.

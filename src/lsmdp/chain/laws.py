@@ -52,7 +52,9 @@ _ERROR_OF_EQUAL_LAWS = 1e-3
 _WORK_OF_A_LAW = 3e10  # A law may take this many operations of about a nanosecond each, half a minute.
 _MOVE_WORK = 3  # To read a move in a power step takes this many operations.
 _PLAN_WORK = 1000  # To order an elimination takes this many operations for each move.
-_QUICK_STATES = 20_000  # Up to this many states, an order of elimination takes less than half a second on any graph.
+# Up to this many states, an order of elimination takes less than half a second on any graph; beyond, it takes long and
+# may turn out to be of no use.
+STATES_TO_ORDER = 20_000
 # An elimination of up to this many operations takes a few tenths of a second, less than power steps would.
 QUICK_FLOPS = 2e8
 # The search for a state where the chain lives reads this many moves at most, in a fraction of a second.
@@ -133,7 +135,7 @@ def verify(P: CSR, law: Floats) -> None:
 
 
 def _reduced_or_iterated(P: CSR, work: float) -> Floats:
-    plan = factor.plan(P, _MOST_FILL) if P.shape[0] <= _QUICK_STATES else None
+    plan = factor.plan(P, _MOST_FILL) if P.shape[0] <= STATES_TO_ORDER else None
     if plan is not None and plan.entries is not None and plan.flops <= QUICK_FLOPS:
         return reduced(plan)
     law = iterated(P, work)

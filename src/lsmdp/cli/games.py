@@ -28,7 +28,7 @@ from lsmdp.cli.base import (
     print_json,
 )
 from lsmdp.costs.names import COST_ENDINGS, FAMILIES
-from lsmdp.learners.names import NAMES
+from lsmdp.learners.names import NAMES, USUAL_LEARNERS
 
 COSTS_HELP = f"A file ({', '.join(COST_ENDINGS)}; a row a round), - for standard input, or a name from the list below."
 
@@ -93,7 +93,7 @@ def play(
     context: typer.Context,
     kernel: Kernel,
     costs: Costs,
-    learners: Learners = ["pool:auto", "ftl", "passive"],  # noqa: B006 - typer copies it
+    learners: Learners = [*USUAL_LEARNERS],  # noqa: B006 - typer copies it
     rounds: Rounds = None,
     start: Start = "0",
     seed: Seed = 0,

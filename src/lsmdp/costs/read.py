@@ -11,9 +11,7 @@ What comes out is a :class:`~lsmdp.costs.sequence.Costs`. Nothing is ever unpick
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from os import PathLike, fspath
-from os.path import exists
 from pathlib import Path
 
 from lsmdp.costs import families
@@ -35,7 +33,7 @@ from lsmdp.costs.sequence import (
     blaming,
 )
 from lsmdp.errors import SpecError
-from lsmdp.inputs.files import UnreadableError, require_regular
+from lsmdp.inputs.files import UnreadableError, file_of_a_kind
 from lsmdp.inputs.npy import map_npy
 from lsmdp.model import LMDP
 
@@ -90,7 +88,7 @@ def _source(spec: str, fit: ModelAndScale, rounds: int | None, seed: int) -> Sou
         return _made(family, spec, fit.lmdp, rounds, seed)
     if spec == STANDARD_INPUT:
         return StandardInput(fit)
-    path = _existing(spec)
+    path = file_of_a_kind(spec, COST_ENDINGS, unknown(spec))
     with blaming(spec):
         return _opened(path, fit)
 
@@ -104,32 +102,6 @@ def _made(family: Family, spec: str, lmdp: LMDP, rounds: int | None, seed: int) 
     number = rounds if argument is None else argument
     rows = getattr(families, family.name)(FamilySetting(lmdp, number, seed))
     return EndlessCosts(lmdp, rows, repr((family.name, number if family.argument else None, seed)), family.on_map)
-
-
-def _existing(spec: str) -> Path:
-    """The path of a file of a known kind."""
-    path = Path(spec)
-    known = path.suffix.lower() in COST_ENDINGS
-    if not exists(spec):
-        raise _missing(path) if known or len(path.parts) > 1 else unknown(spec)
-    if path.is_dir():
-        raise SpecError(f'"{spec}" is a folder. Name a file in it that ends in {", ".join(COST_ENDINGS)}.')
-    if not known:
-        raise SpecError(
-            f'"{spec}" ends in "{path.suffix}", which is not a known format. Use {", ".join(COST_ENDINGS)}.'
-        )
-    require_regular(path)
-    return path
-
-
-def _missing(path: Path) -> SpecError:
-    folder = path.parent
-    if not folder.is_dir():
-        return SpecError(f'"{path}" does not exist: there is no folder "{folder}". Check the path.')
-    near = get_close_matches(path.name, [other.name for other in folder.iterdir()], n=1)
-    return SpecError(
-        f'"{path}" does not exist. ' + (f'Did you mean "{folder / near[0]}"?' if near else "Check the path.")
-    )
 
 
 def _opened(path: Path, fit: ModelAndScale) -> Source:

@@ -17,6 +17,8 @@ in any case.
 from __future__ import annotations
 
 import stat
+from collections.abc import Collection
+from difflib import get_close_matches
 from pathlib import Path
 
 from lsmdp.errors import SpecError
@@ -43,6 +45,37 @@ def broken_off(error: Exception) -> UnreadableError:
     """What to say where a library stumbles over the content of a file."""
     text = str(error).split("\n")[0].strip(" .'\"") or type(error).__name__
     return UnreadableError(f"it is truncated or of another kind: {text}")
+
+
+def file_of_a_kind(spec: str, endings: Collection[str], nothing: SpecError) -> Path:
+    """The path of a regular file with one of these endings; ``nothing`` is raised where ``spec`` looks like no path."""
+    path, words = Path(spec), ", ".join(endings)
+    known = path.suffix.lower() in endings
+    try:
+        if not path.exists():
+            raise _missing(path) if known or len(path.parts) > 1 else nothing
+        if path.is_dir():
+            raise SpecError(f'"{spec}" is a folder. Name a file in it that ends in {words}.')
+        if not known:
+            raise SpecError(f'"{spec}" ends in "{path.suffix}", which is not a known format. Use {words}.')
+        require_regular(path)
+    except OSError as refused:
+        raise closed(spec, refused) from None
+    return path
+
+
+def closed(spec: str, refused: OSError) -> SpecError:
+    """What to say of a file that the system does not open."""
+    return SpecError(f'"{spec}" cannot be read: {refused.strerror or refused}. Check the file.')
+
+
+def _missing(path: Path) -> SpecError:
+    folder = path.parent
+    if not folder.is_dir():
+        return SpecError(f'"{path}" does not exist: there is no folder "{folder}". Check the path.')
+    near = get_close_matches(path.name, [other.name for other in folder.iterdir()], n=1)
+    hint = f'Did you mean "{folder / near[0]}"?' if near else "Check the path."
+    return SpecError(f'"{path}" does not exist. {hint}')
 
 
 def require_regular(path: Path) -> int:

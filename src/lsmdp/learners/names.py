@@ -71,6 +71,7 @@ NAMES = {
     ),
 }
 
+USUAL_LEARNERS = ("pool:auto", "ftl", "passive")  # These play where no learner is named.
 
 # This is what experts without an option do.
 _HABITS = {

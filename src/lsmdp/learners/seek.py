@@ -6,14 +6,17 @@ whether a proposal is any good is for the losses to say, since a pool gives weig
 
 **How a period is found.** Let X_1, ..., X_h be the remembered costs less their mean, and
 
-    rho(d) = sum_t X_t.X_{t+d} / (h - d)  /  (sum_t |X_t|^2 / h),        d = 0, ..., h/2,
+    rho(d) = 2 sum_t X_t.X_{t+d} / sum_t (|X_t|^2 + |X_{t+d}|^2),    t = 1, ..., h - d,    d = 0, ..., h/2,
 
-their autocorrelation, by fast Fourier transforms. Costs that drift slowly have a large rho(1), and yet no period: what
-a period shows is that rho comes *back*. So the mark of a lag d is how far rho(d) lies above the least of rho before d;
-the mark of noise is of the order of 1/sqrt(h). A period is proposed where the largest mark is above 6/sqrt(h). The
-multiples of a period have about the same mark as the period, and so have its neighbours where costs are smooth: of the
-first consecutive lags whose marks are at least nine tenths of the largest, the one is taken whose multiples have the
-largest marks on average. A period that is in use is kept unless that average is larger by a twentieth for the new one.
+their autocorrelation, by fast Fourier transforms. 1 - rho(d) is the share of the costs that those of d rounds before do
+not tell: it is 0 if and only if they repeat themselves exactly. Costs that drift slowly have a large rho(1), and yet no
+period: what a period shows is that rho comes *back*. So the mark of a lag d is how far rho(d) lies above the least of
+rho before d; the mark of noise is of the order of 1/sqrt(h). A period is proposed where the largest mark is above
+6/sqrt(h). The multiples of a period have about the same mark as the period, and so have its neighbours where costs are
+smooth: of the first consecutive lags whose marks are at least nine tenths of the largest, the one is taken whose
+multiples have the largest rho on average. If rho still rises at the longest lag, there is no telling where it will
+turn, and nothing is proposed. A period that is in use is kept unless what it does not tell, 1 - rho over its multiples,
+is less by a twentieth for the new one: a clock that is off by a single round in 168 is out of step within a few weeks.
 
 **When it looks.** After 16, 24, 32, 48, 64, ... rounds until its memory is full, and then each time that half of it has
 been replaced. What it does depends on the costs alone, not on how they are cut into blocks.
@@ -49,8 +52,8 @@ _ROUNDS_BEFORE_A_LOOK = 16  # Below this many rounds any lag looks like a period
 _MARK_ABOVE_NOISE = 6.0
 # Marks within this factor of the largest are as good: those of the multiples of a period are.
 _SHARE_OF_THE_BEST_MARK = 0.9
-# The marks of a new period and its multiples must be so many times those of the one in use: each change costs a day.
-_GAIN_OF_ANOTHER_PERIOD = 1.05
+# Of what the period in use does not tell, a new one may leave this share: what is beyond the memory is lost with each.
+_SHARE_LEFT_UNTOLD = 0.95
 
 
 class SeekState(NamedTuple):
@@ -170,30 +173,35 @@ def next_look(t: int, memory: int) -> int:
 
 def proposed(costs: Floats, period: int) -> int:
     """The period that these costs show, one row a round; the one in use where they show no better one."""
-    rounds = len(costs)
-    marks = marks_of(costs)
-    if marks.size < 3 or not marks.max() > _MARK_ABOVE_NOISE / np.sqrt(rounds):
+    rho = autocorrelation(costs)
+    marks = marks_of(rho)
+    if marks.size < 3 or not marks.max() > _MARK_ABOVE_NOISE / np.sqrt(len(costs)):
         return period
     good = np.flatnonzero(marks >= _SHARE_OF_THE_BEST_MARK * marks.max())
     first = good[good - np.arange(good.size) == good[0]]  # consecutive ones
-    scores = {int(lag): float(marks[lag::lag].mean()) for lag in first}
-    best = max(scores, key=lambda lag: scores[lag])
-    in_use = float(marks[period::period].mean()) if 1 < period < marks.size else 0.0
-    return best if scores[best] > _GAIN_OF_ANOTHER_PERIOD * in_use else period
+    told = {int(lag): float(rho[lag::lag].mean()) for lag in first}
+    best = max(told, key=lambda lag: told[lag])
+    if best == marks.size - 1:
+        return period
+    in_use = float(rho[period::period].mean()) if 1 < period < rho.size else -1.0
+    return best if 1.0 - told[best] < _SHARE_LEFT_UNTOLD * (1.0 - in_use) else period
 
 
-def marks_of(costs: Floats) -> Floats:
-    """For each lag d = 0, ..., h/2: how far the autocorrelation of the costs lies above its least value before d."""
+def autocorrelation(costs: Floats) -> Floats:
+    """rho for each lag d = 0, ..., h/2; zeros where all costs are the same."""
     rounds = len(costs)
     apart = costs - costs.mean(axis=0)
-    spectrum = np.fft.rfft(apart, 2 * rounds, axis=0)
-    power = np.square(np.abs(spectrum)).sum(axis=1)
-    sums = np.fft.irfft(power)[: rounds // 2 + 1]
-    if not sums[0] > 0.0:
-        return np.zeros(sums.size)
-    rho = sums / sums[0] * (rounds / (rounds - np.arange(sums.size)))
-    least = np.minimum.accumulate(rho)
-    return np.asarray(np.append(0.0, (rho[1:] - least[:-1]).clip(min=0.0)))
+    power = np.square(np.abs(np.fft.rfft(apart, 2 * rounds, axis=0))).sum(axis=1)
+    products = np.fft.irfft(power)[: rounds // 2 + 1]
+    sums = np.append(0.0, np.square(apart).sum(axis=1).cumsum())
+    lags = np.arange(products.size)
+    squares = sums[rounds - lags] + (sums[-1] - sums[lags])
+    return np.asarray(np.divide(2.0 * products, squares, out=np.zeros(lags.size), where=squares > 0.0))
+
+
+def marks_of(rho: Floats) -> Floats:
+    """For each lag: how far the autocorrelation lies above its least value before."""
+    return np.asarray(np.append(0.0, (rho[1:] - np.minimum.accumulate(rho)[:-1]).clip(min=0.0)))
 
 
 def _taught(lmdp: LMDP, period: int, costs: Floats) -> ClockState:

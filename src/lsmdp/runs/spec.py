@@ -28,11 +28,11 @@ from lsmdp.errors import SpecError
 from lsmdp.inputs.files import UnreadableError
 from lsmdp.inputs.records import read_toml
 from lsmdp.learners import Learner, learner_by_name
+from lsmdp.learners.names import USUAL_LEARNERS
 from lsmdp.model import LMDP
 from lsmdp.sources import MODELS, read_edge_costs, read_model
 from lsmdp.sources.names import find, is_own
 
-_USUAL_LEARNERS = ("pool:auto", "ftl", "passive")  # These play where no learner is named.
 # These endings are left out of the name of a folder.
 SOURCE_ENDINGS = "npz|npy|mtx|csv|tsv|txt|parquet|jsonl|map|graphml|gml|tntp"
 _CHARACTERS_OF_A_FOLDER = 100  # The name of a folder has at most this many characters; most systems allow 255 bytes.
@@ -51,7 +51,7 @@ class Spec(BaseModel):
     kernel: str
     costs: str
     learners: Annotated[tuple[Annotated[str, AfterValidator(_known)], ...], Field(strict=False, min_length=1)] = (
-        _USUAL_LEARNERS
+        USUAL_LEARNERS
     )
     rounds: Annotated[int, Field(ge=1)] | None = None
     start: str = "0"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +16,8 @@ from lsmdp.errors import LsmdpError, SpecError
 from lsmdp.inputs.files import (
     UnreadableError,
     broken_off,
-    require_regular,
+    closed,
+    file_of_a_kind,
 )
 from lsmdp.sources.headers import Columns
 
@@ -69,19 +69,11 @@ def endings(formats: Mapping[str, Format]) -> str:
 
 def read_file(spec: str, formats: Mapping[str, Format], nothing: SpecError) -> Any:
     """What the reader for the ending of ``spec`` makes of it; ``nothing`` is raised where it is no file at all."""
-    path = Path(spec)
-    found = formats.get(path.suffix.lower())
     try:
-        if not path.exists():
-            raise _missing(path) if found or len(path.parts) > 1 else nothing
-        if path.is_dir():
-            raise SpecError(f'"{spec}" is a folder. Name a file in it that ends in {endings(formats)}.')
-        if found is None:
-            raise SpecError(f'"{spec}" ends in "{path.suffix}", which is not a known format. Use {endings(formats)}.')
-        require_regular(path)
-        return _read_with(found, path)
+        path = file_of_a_kind(spec, formats, nothing)
+        return _read_with(formats[path.suffix.lower()], path)
     except OSError as refused:
-        raise SpecError(f'"{spec}" cannot be read: {refused.strerror or refused}. Check the file.') from None
+        raise closed(spec, refused) from None
 
 
 def _read_with(form: Format, path: Path) -> Any:
@@ -98,12 +90,3 @@ def _reason(broken: Exception) -> str:
     if isinstance(broken, MemoryError):
         return "its content needs more memory than there is"
     return str(broken if isinstance(broken, UnreadableError) else broken_off(broken))
-
-
-def _missing(path: Path) -> SpecError:
-    folder = path.parent
-    if not folder.is_dir():
-        return SpecError(f'"{path}" does not exist: there is no folder "{folder}". Check the path.')
-    near = get_close_matches(path.name, [other.name for other in folder.iterdir()], n=1)
-    hint = f'Did you mean "{folder / near[0]}"?' if near else "Check the path."
-    return SpecError(f'"{path}" does not exist. {hint}')
