@@ -139,7 +139,7 @@ def test_a_corrected_statement_that_fails_exits_with_1(run: Run, monkeypatch: py
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("ring:5",), "certify needs --costs beside a kernel, or the folder of a run alone"),
+        (("ring:5",), '"ring:5" is no folder of a run. Name one, or give a kernel and its costs'),
         (("ring:5", "--costs", "iid"), "rounds"),
         (("ring:5", "--costs", "iid", "--rounds", "0"), "rounds is 0"),
         (("ring:5", "--costs", "nothing.csv", "--rounds", "5"), "nothing.csv"),

@@ -194,7 +194,7 @@ def test_names() -> None:
         assert learner_by_name(spec).name == spec
     with pytest.raises(SpecError, match=r'no learner "flt". Did you mean "ftl"\?'):
         learner_by_name("flt")
-    with pytest.raises(SpecError, match='"many" in "window:many" is not a number'):
+    with pytest.raises(SpecError, match='"many" in "window:many" is not a whole number'):
         learner_by_name("window:many")
     with pytest.raises(SpecError, match="takes no option"):
         learner_by_name("passive:3")

@@ -312,6 +312,17 @@ def test_a_pool_in_a_pool_is_refused() -> None:
         lsmdp.play(lsmdp.ring(4), Pool([Pool(), Passive()]), np.zeros((3, 4)))
 
 
+@pytest.mark.parametrize("name", ["clock:{}", "pool:{}", "window:{}"])
+def test_nobody_remembers_more_than_there_is_room_for(name: str) -> None:
+    learner = learner_by_name(name.format(10**23))
+    with pytest.raises(lsmdp.SpecError, match=r"of each of 5 states. A learner remembers at most 67,108,864 numbers: "):
+        lsmdp.play(lsmdp.ring(5), learner, np.zeros((3, 5)))
+
+
+def test_it_says_who_is_in_it() -> None:
+    assert repr(Pool([Passive(), FollowTheLeader()])) == "pool of passive, ftl"
+
+
 def test_names() -> None:
     assert [learner_by_name(name).name for name in ("pool", "pool:24,50", "pool:auto", "pool:auto,swift,7")] == [
         "pool",

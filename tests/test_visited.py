@@ -305,15 +305,20 @@ def test_play_show_and_report(tmp_path: Path) -> None:
     assert json.loads(again.stdout)["learners"] == found
 
 
+def test_where_nobody_is_named_it_plays(tmp_path: Path) -> None:
+    result = command(*GAME, "--feedback", "visited", "--out", tmp_path / "run", "--json")
+    assert result.exit_code == 0
+    assert list(json.loads(result.stdout)["learners"]) == ["visited"]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (("--learner", "ftl", "--feedback", "visited"), '"ftl" needs to see the costs of all states'),
-        (("--feedback", "visited"), '"pool:auto" needs to see the costs of all states'),
         (("--learner", "visited"), 'Play it with feedback="visited" (--feedback visited)'),
         (("--learner", "visited", "--feedback", "bandit"), "feedback is 'bandit': input should be 'full' or 'visited'"),
         (("--learner", "visited:much", "--feedback", "visited"), 'not a number of the kind that "visited" takes'),
-        (("--learner", "visited:-1", "--feedback", "visited"), "visited takes eta >= 0"),
+        (("--learner", "visited:-1", "--feedback", "visited"), "Visited takes eta >= 0"),
     ],
 )
 def test_what_the_command_line_cannot_use_is_a_sentence(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:

@@ -123,6 +123,9 @@ def play(
         from lsmdp import runs
         from lsmdp.cli.terminal import Progress
 
+        named = context.get_parameter_source("learners")
+        if feedback == "visited" and named is not None and named.name == "DEFAULT":
+            learners = ["visited"]  # the usual ones want to see all of a cost
         spec = runs.Spec.of(
             kernel=kernel,
             costs=costs,

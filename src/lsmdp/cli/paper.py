@@ -48,6 +48,9 @@ Cheap = Annotated[bool, typer.Option("--cheap", help="Leave out what takes more 
 NoSearch = Annotated[bool, typer.Option("--no-search", help="Look for no better fixed policy than the last leader.")]
 
 
+_WIDTH_OF_A_FILE = 120  # Where certificates are not shown on a terminal, they are so wide: no figure is cut off.
+
+
 @app.command(epilog=BY_NAME)
 def certify(
     context: typer.Context,
@@ -80,7 +83,10 @@ def certify(
                 found = _of_run(Path(target), not no_search, not cheap, trust, progress)
             else:
                 if costs is None:
-                    raise SpecError("certify needs --costs beside a kernel, or the folder of a run alone.")
+                    raise SpecError(
+                        f'"{target}" is no folder of a run. Name one, or give a kernel and its costs: lsmdp certify '
+                        "grid:5x5 --costs iid --rounds 200."
+                    )
                 fields = {
                     "kernel": target,
                     "costs": costs,
@@ -99,7 +105,10 @@ def certify(
 
             from lsmdp.cli.terminal import certificate_report
 
-            Console(highlight=False).print(certificate_report(found))
+            console = Console(highlight=False)
+            if not console.is_terminal:  # a file can be as wide as the table needs
+                console.width = max(console.width, _WIDTH_OF_A_FILE)
+            console.print(certificate_report(found))
     raise typer.Exit(0 if found.holds else 1)
 
 

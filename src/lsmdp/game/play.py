@@ -45,6 +45,7 @@ from lsmdp.game.records import (
 )
 from lsmdp.given_costs import in_blocks, in_rounds
 from lsmdp.inputs.forms import COUNT, Form, Past, anything, require, vector
+from lsmdp.labels import is_whole
 from lsmdp.learners import LearnerLike, VisitingLearner, completed, seeing
 from lsmdp.learners.protocol import arrays_below
 from lsmdp.model import LMDP
@@ -127,6 +128,8 @@ class Game:
             raise SpecError(f"the learner {twice.pop()!r} was named twice. Give each a name of its own, or an option.")
         if not everyone:
             raise SpecError("nobody plays: there is no learner in the game. Give at least one.")
+        if not is_whole(seed) or seed < 0:
+            raise SpecError(f"the seed is {seed!r}. A seed is a whole number of at least 0.")
         everyone = seeing(everyone, feedback, law, seed)
         players = [Player.enter(lmdp, learner, law, sample, seed) for learner in everyone]
         return cls(lmdp, players, law, 0, CostRange.empty(lmdp.n), [Tally() for _ in players])

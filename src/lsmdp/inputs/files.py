@@ -43,7 +43,8 @@ class UnreadableError(ValueError):
 
 def broken_off(error: Exception) -> UnreadableError:
     """What to say where a library stumbles over the content of a file."""
-    text = str(error).split("\n")[0].strip(" .'\"") or type(error).__name__
+    refused = error.strerror if isinstance(error, OSError) else None
+    text = refused or str(error).split("\n")[0].strip(" .'\"") or type(error).__name__
     return UnreadableError(f"it is truncated or of another kind: {text}")
 
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from lsmdp.arrays import Floats, as_told
+from lsmdp.errors import SpecError
 from lsmdp.learners.played import Played
 from lsmdp.learners.protocol import Report, State
 from lsmdp.model import LMDP
@@ -26,6 +27,20 @@ class Tracking(NamedTuple):
 
     steps: int
     averaged: bool
+
+
+# A learner remembers at most this many numbers in one array, half a gigabyte: a state is copied while it changes.
+_MOST_NUMBERS_REMEMBERED = 2**26
+
+
+def require_memory(name: str, rounds: int, n: int) -> None:
+    """Raise where a learner would remember the costs of so many rounds on n states, which are too many numbers."""
+    most = _MOST_NUMBERS_REMEMBERED
+    if rounds * n > most:
+        raise SpecError(
+            f'"{name}" would remember {rounds:,} costs of each of {n:,} states. A learner remembers at most '
+            f"{most:,} numbers: with so many states, give at most {most // n:,} rounds."
+        )
 
 
 class LearnerBase(ABC):

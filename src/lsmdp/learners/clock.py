@@ -40,7 +40,7 @@ from lsmdp._core.sparse import rows
 from lsmdp.arrays import Floats, read_only
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import BEYOND_COUNTS, LARGEST_NUMBER, Form, Past
-from lsmdp.learners.base import Bounds, LearnerBase
+from lsmdp.learners.base import Bounds, LearnerBase, require_memory
 from lsmdp.learners.played import Played
 from lsmdp.learners.protocol import Report
 from lsmdp.model import LMDP
@@ -106,6 +106,7 @@ class Clock(LearnerBase):
     def init(self, lmdp: LMDP) -> ClockState:
         """Round 1 plays P: nothing is known, and the plan for the cost 0 is to do nothing."""
         D, n = self.period, lmdp.n
+        require_memory(self.name, D, n)
         nothing, none = read_only(np.zeros((D, n))), read_only(np.zeros(D))
         return ClockState(0, nothing, nothing, none, none, 0.0, 0.0, 0)
 

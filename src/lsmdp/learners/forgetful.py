@@ -20,6 +20,7 @@ from lsmdp._core.means import (
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import Form, Past
+from lsmdp.learners.base import require_memory
 from lsmdp.learners.leader import CostsToSolve, LeaderBase
 from lsmdp.model import LMDP
 from lsmdp.solvers.warm.lead import Lead
@@ -92,6 +93,7 @@ class WindowLeader(LeaderBase):
 
     def init(self, lmdp: LMDP) -> WindowState:
         """Round 1 plays P."""
+        require_memory(self.name, self.width, lmdp.n)
         return WindowState(0, np.zeros((self.width, lmdp.n)), Lead.passive(lmdp))
 
     def costs_to_solve(self, state: WindowState, costs: Floats) -> CostsToSolve:

@@ -114,5 +114,6 @@ def learner_by_name(spec: str) -> Learner:
     try:
         value = named.option(option)
     except ValueError:
-        raise SpecError(f'"{option}" in "{spec}" is not a number of the kind that "{name}" takes.') from None
+        kind = "a number of the kind" if named.option is float else "a whole number of the kind"
+        raise SpecError(f'"{option}" in "{spec}" is not {kind} that "{name}" takes: {named.meaning}.') from None
     return named.make(*value) if isinstance(value, tuple) else named.make(value)

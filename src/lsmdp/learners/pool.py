@@ -101,7 +101,7 @@ class PoolState(NamedTuple):
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pool(LearnerBase):
     """The flow mixture of several learners, weighted by what each would have paid.
 
@@ -141,6 +141,9 @@ class Pool(LearnerBase):
             words = ["swift"] * bool(self.swift) + ["auto"] * bool(self.auto)
             option = ",".join([*words, *map(str, periods)])
             object.__setattr__(self, "called", f"pool:{option}" if option else "pool")
+
+    def __repr__(self) -> str:
+        return f"{self.name} of {', '.join(expert.name for expert in self.experts)}"
 
     @property
     def name(self) -> str:

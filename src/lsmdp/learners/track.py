@@ -48,6 +48,9 @@ class TrackState(NamedTuple):
         return {"t": past.number, "c_sum": past.sums(n), "v": vector(n), "lo": Form(), "hi": Form()}
 
 
+_MOST_STEPS = 10_000  # More steps than this a round would take longer than a solve, which is certified.
+
+
 @dataclass(frozen=True)
 class TrackTheLeader(LearnerBase):
     """``steps`` Bellman updates a round, each averaged over two iterates unless ``averaged`` is False."""
@@ -56,8 +59,11 @@ class TrackTheLeader(LearnerBase):
     averaged: bool = True
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise SpecError(f"TrackTheLeader takes at least one step a round, not {self.steps}.")
+        if not 1 <= self.steps <= _MOST_STEPS:
+            raise SpecError(
+                f"TrackTheLeader takes at least one step a round and at most {_MOST_STEPS:,}, not {self.steps}. If a "
+                "few are not enough, follow the leader itself (ftl)."
+            )
 
     @property
     def name(self) -> str:

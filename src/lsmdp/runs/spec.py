@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -35,6 +35,8 @@ from lsmdp.sources.names import find, is_own
 
 # These endings are left out of the name of a folder.
 SOURCE_ENDINGS = "npz|npy|mtx|csv|tsv|txt|parquet|jsonl|map|graphml|gml|tntp"
+_MOST_ROUNDS = 10**12  # A game has at most this many rounds: the fastest learner would take a week.
+_MOST_WALKERS = 10**9  # At most this many walkers are sampled, which take 8 GB.
 _CHARACTERS_OF_A_FOLDER = 100  # The name of a folder has at most this many characters; most systems allow 255 bytes.
 
 
@@ -53,10 +55,10 @@ class Spec(BaseModel):
     learners: Annotated[tuple[Annotated[str, AfterValidator(_known)], ...], Field(strict=False, min_length=1)] = (
         USUAL_LEARNERS
     )
-    rounds: Annotated[int, Field(ge=1)] | None = None
+    rounds: Annotated[int, Field(ge=1, le=_MOST_ROUNDS)] | None = None
     start: str = "0"
     seed: Annotated[int, Field(ge=0)] = 0
-    sample: Annotated[int, Field(ge=0)] = 0
+    sample: Annotated[int, Field(ge=0, le=_MOST_WALKERS)] = 0
     feedback: Literal["full", "visited"] = "full"
     scale: Annotated[tuple[float, float], Field(strict=False)] | None = None
     bracket: bool = False
@@ -78,7 +80,7 @@ class Spec(BaseModel):
         try:
             return cls(**fields)
         except ValidationError as wrong:
-            raise SpecError(f"{'; '.join(map(_fault, wrong.errors()))}.") from None
+            raise SpecError(f"{'; '.join(map(_fault, _innermost(wrong.errors())))}.") from None
 
     def model(self) -> LMDP:
         """The model that it names, repaired as it says; with costs of moves, in a unit that costs fit into."""
@@ -164,6 +166,16 @@ def default_folder(kernel: str, costs: str) -> Path:
     return Path("runs", safe[:_CHARACTERS_OF_A_FOLDER] or "run")
 
 
+def _innermost(errors: Sequence[Any]) -> list[Any]:
+    """Without those about a whole whose part is wrong: what is left of a tuple may be too short, which is no news."""
+    places = [error["loc"] for error in errors]
+    return [
+        error
+        for error in errors
+        if not any(len(place) > len(error["loc"]) and place[: len(error["loc"])] == error["loc"] for place in places)
+    ]
+
+
 def _fault(error: Any) -> str:
     """One fault in words: the field, what is wrong, and what stands there."""
     field = ".".join(str(part) for part in error["loc"]) or "spec"
@@ -171,8 +183,9 @@ def _fault(error: Any) -> str:
         return f'there is no field "{field}"'
     if error["type"] == "missing":
         return f'the field "{field}" is missing'
-    text = str(error["ctx"]["error"]).rstrip(".") if error["type"] == "value_error" else error["msg"]
-    return f"{field} is {error['input']!r}: {text[0].lower()}{text[1:]}"
+    ours, text = error["type"] == "value_error", error["msg"]
+    told = str(error["ctx"]["error"]).rstrip(".") if ours else f"{text[0].lower()}{text[1:]}"
+    return f"{field} is {error['input']!r}: {told}"
 
 
 def _toml(value: Any) -> str:
