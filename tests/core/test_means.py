@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lsmdp._core.means import discounted_means, mean_costs, running_sums, tracked_means, window_means
+from lsmdp._core.means import TrackedCosts, discounted_means, mean_costs, running_sums, window_means
 
 CUTS = ([40], [1] * 40, [3, 30, 7], [39, 1])
 
@@ -35,12 +35,11 @@ def test_means_are_sums_by_their_rounds(cut: list[int]) -> None:
         sums, rounds = running_sums(total, block), t + 1 + np.arange(len(block))
         means, after = mean_costs(total, block, t, 2.5)
         np.testing.assert_array_equal(means, sums / (rounds + 2.5)[:, np.newaxis])
-        tracked, last = tracked_means(total, block, t)
+        tracked = TrackedCosts.of(total, block, t).means
         np.testing.assert_array_equal(tracked[0], total / max(t, 1))
         np.testing.assert_array_equal(tracked[1:], sums / rounds[:, np.newaxis])
         np.testing.assert_array_equal(after(), sums[-1])
-        np.testing.assert_array_equal(last, sums[-1])
-        total, t = last, t + len(block)
+        total, t = after(), t + len(block)
 
 
 @pytest.mark.parametrize("cut", CUTS, ids=str)

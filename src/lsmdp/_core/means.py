@@ -14,7 +14,7 @@ in the same order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,12 +39,27 @@ def mean_costs(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> tupl
     return means, lambda: running_sums(c_sum, costs)[0] if total is None else total
 
 
-def tracked_means(c_sum: Floats, costs: Floats, t: int) -> tuple[Floats, Floats]:
-    """The mean of all costs before the first of some rounds and after each, and the sum after the last."""
-    sums, means = running_sums(c_sum, costs), np.empty((len(costs) + 1, c_sum.size))
-    np.divide(c_sum, max(t, 1), out=means[0])
-    np.divide(sums, (t + 1 + np.arange(len(costs)))[:, np.newaxis], out=means[1:])
-    return means, sums[-1].copy() if len(costs) > 1 else sums[0]
+class TrackedCosts(NamedTuple):
+    """A mean cost to track: ``before`` some rounds, and after each of them a row of ``sums`` over its count.
+
+    The quotients are made where they are used: on a large model, new memory takes longer than what is computed in it.
+    """
+
+    before: Floats
+    sums: Floats
+    counts: Floats
+
+    @classmethod
+    def of(cls, c_sum: Floats, costs: Floats, t: int) -> TrackedCosts:
+        """The mean of all costs; c_sum is the sum of the t rounds before."""
+        return cls(
+            c_sum / max(t, 1), running_sums(c_sum, costs), np.arange(t + 1, t + 1 + len(costs), dtype=np.float64)
+        )
+
+    @property
+    def means(self) -> Floats:
+        """All of them, a row each, that before the first round first."""
+        return np.vstack([self.before, self.sums / self.counts[:, np.newaxis]])
 
 
 def discounted_means(mean: Floats, costs: Floats, beta: float) -> Floats:

@@ -40,6 +40,7 @@ import numpy as np
 
 from lsmdp._core import full, full_accounts, sparse, sparse_play
 from lsmdp._core.full_laws import Equilibrium
+from lsmdp._core.means import TrackedCosts
 from lsmdp._core.sparse import Flow
 from lsmdp._core.sparse_steps import update
 from lsmdp.arrays import CSR, Floats, Ints
@@ -135,16 +136,17 @@ class Sparse:
         """The stationary law of Q_v where P is reversible with respect to rho and v spans little; else None."""
         return None if rho is None or not flow.flat else sparse_play.balanced_law(flow, rho)
 
-    def track(self, steps: int, averaged: bool, means: Floats, v: Floats, known: Flow | None = None) -> Tracked:
+    def track(self, steps: int, averaged: bool, costs: TrackedCosts, v: Floats, known: Flow | None = None) -> Tracked:
         """Bellman updates after each of some rounds (learners/track.py).
 
-        ``means`` are what is tracked, before the first round and after each; ``known`` is the flow of v, if anybody has
-        it.
+        ``costs`` are what is tracked; ``known`` is the flow of v, if anybody has it.
         """
-        rounds = len(means) - 1
+        rounds, before = len(costs.counts), costs.before
         values, lo, hi = [v], np.empty(rounds), np.empty(rounds)
-        for k in range(rounds):
-            given = (self.P, self.temperature, means[k], means[k + 1], v, known if k == 0 else None)
+        for k, mean in enumerate(zip(costs.sums, costs.counts, strict=True)):
+            if k > 0:
+                before, known = costs.sums[k - 1] / costs.counts[k - 1], None
+            given = (self.P, self.temperature, before, mean, v, known)
             v, lo[k], hi[k] = update(*given, steps=steps, averaged=averaged, slack=self.rounding)
             values.append(v)
         return Tracked(v, values, lo, hi)
@@ -173,15 +175,16 @@ class Full(Sparse):
 
     at_once = True
 
-    def track(self, steps: int, averaged: bool, means: Floats, v: Floats, known: Flow | None = None) -> Tracked:
+    def track(self, steps: int, averaged: bool, costs: TrackedCosts, v: Floats, known: Flow | None = None) -> Tracked:
         """The same, as many rounds at a time as one scale serves."""
-        rounds, done = len(means) - 1, 0
+        means, rounds, done = costs.means, len(costs.counts), 0
         values, lo, hi = np.vstack([v, means[1:]]), np.empty(rounds), np.empty(rounds)
         while done < rounds:
             out = values[done:], lo[done:], hi[done:]
             done += full.track_block(self.square, self.temperature, means[done:], steps, averaged, *out, self.rounding)
             if done < rounds:  # v spans too much
-                hard = super().track(steps, averaged, means[done : done + 2], values[done])
+                one = TrackedCosts(means[done], means[done + 1 : done + 2], np.ones(1))
+                hard = super().track(steps, averaged, one, values[done])
                 values[done + 1], lo[done], hi[done], done = hard.values[1], hard.lo[0], hard.hi[0], done + 1
         return Tracked(values[-1].copy(), values, lo, hi)
 

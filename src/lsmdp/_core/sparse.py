@@ -126,15 +126,18 @@ def residual(P: CSR, c: Floats, v: Floats, temperature: float, slack: float = 0.
 
 
 def update(
-    P: CSR, c: Floats, v: Floats, temperature: float, mean: Floats, share: float, slack: float = 0.0
+    P: CSR, c: Floats, v: Floats, temperature: float, mean: tuple[Floats, float], share: float, slack: float = 0.0
 ) -> tuple[Floats, float, float]:
-    """v + share (Bv - v) for a mean cost, with the bounds that v proves for the cost c, if there is one."""
+    """v + share (Bv - v) for a mean cost, with the bounds that v proves for the cost c, if there is one.
+
+    The mean is a sum and its count.
+    """
     of, new = _unevaluated(P, v, temperature, keep=False), np.empty(v.size)
     given = rows(P), of, frozen(c), float(slack), new, False
 
     def part(_: int, first: int, last: int) -> tuple[float, float]:
         here = slice(first, last)  # one slice after the other: what is read twice is at hand
-        new[here] = mean[here]
+        np.divide(mean[0][here], mean[1], out=new[here])
         found = _certify(*given, first, last)
         new[here] *= share
         new[here] += v[here]
@@ -307,7 +310,7 @@ def _certify(P: Any, of: Any, c: Any, slack: float, r: Any, known: bool, first: 
     Where there is an r, Bv - v for the cost 0 is added to it. With ``known``, the sums and their logarithms are not
     computed but read. A v or a c beyond floats proves nothing.
     """
-    lo, hi, bad, size, T = np.inf, -np.inf, 0, _BLOCK, of.temperature
+    lo, hi, sure, size, T = np.inf, -np.inf, True, _BLOCK, of.temperature
     flat, keep, space = of.w.size > 0, of.logs.size > 0, np.empty((5, _BLOCK))
     m, some_s, some_logs, lower, upper = space[0], space[1], space[2], space[3], space[4]
     for k in range(_BLOCK):
@@ -333,22 +336,16 @@ def _certify(P: Any, of: Any, c: Any, slack: float, r: Any, known: bool, first: 
                 entries = np.float64(np.int32(ends[k + 1] - ends[k]))
                 value, error = enclose(cost[k], m[k] - here[k], least, -logs[k], T, entries, EPS, slack)
                 lower[k], upper[k] = value - error, value + error
-            for k in range(size):
-                bad += not upper[k] - lower[k] < np.inf
-            for k in range(size):
-                if lower[k] < lo:
-                    lo = lower[k]
-                if upper[k] > hi:
-                    hi = upper[k]
+            (low, high), (below, above) = extremes(lower[:size]), extremes(upper[:size])
+            sure = sure and above - low < np.inf and high - below < np.inf  # not with a nan, or an infinity
+            lo, hi = low if low < lo else lo, above if above > hi else hi
         if r.size > 0:
             for k in range(size):
                 r[start + k] += (m[k] - here[k]) - T * logs[k]
         if keep and not flat:
             for k in range(size):
                 of.logs[start + k] = logs[k] + (of.low - m[k]) / T
-    if bad > 0:
-        lo, hi = -np.inf, np.inf
-    return lo, hi
+    return (lo, hi) if sure else (-np.inf, np.inf)
 
 
 @njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice

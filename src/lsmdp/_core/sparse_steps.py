@@ -31,7 +31,7 @@ def update(
     P: CSR,
     temperature: float,
     before: Floats,
-    mean: Floats,
+    mean: tuple[Floats, float],
     v: Floats,
     known: Flow | None,
     *,
@@ -39,12 +39,15 @@ def update(
     averaged: bool,
     slack: float = 0.0,
 ) -> Updated:
-    """v <- B v, or (B v + B B v) / 2, ``steps`` times, for the mean after the round; ``known`` is the flow of v."""
+    """v <- B v, or (B v + B B v) / 2, ``steps`` times, for the mean after the round; ``known`` is the flow of v.
+
+    ``before`` is the mean before the round; that after it comes as a sum and its count.
+    """
     if known is None or not known.flat:
         new, lo, hi = sparse.update(P, before, v, temperature, mean, 1.0, slack)
     else:
         new = known.base
-        new += mean
+        new += mean[0] / mean[1]
         new += v
         lo, hi = sparse.bounds(P, known, before, slack)
     for share in [0.5] * averaged + ([1.0] + [0.5] * averaged) * (steps - 1):

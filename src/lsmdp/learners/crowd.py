@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lsmdp._core.crowds import ExpertArrays, Matrix, Means, MixtureRounds, Others, Room, Span, Weighing, play
+from lsmdp._core.means import TrackedCosts
 from lsmdp._core.mixtures import Odds, completed_rows, hedge
 from lsmdp._core.sparse import rows
 from lsmdp.arrays import Floats, Ints, mean
@@ -224,7 +225,8 @@ class Crowd:
             if not taken:
                 store[:] = keep[i] * store + add[i] * c_t
             target = store * (1.0 / t if sums[i] else 1.0)
-            v[:] = self.lmdp.moves.alone.track(1, True, np.stack([target, target]), v.copy()).v
+            one = TrackedCosts(target, target[np.newaxis], np.ones(1))
+            v[:] = self.lmdp.moves.alone.track(1, True, one, v.copy()).v
 
 
 def _matrix(lmdp: LMDP, full: bool) -> Matrix:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lsmdp._core.means import discounted_means, tracked_means
+from lsmdp._core.means import TrackedCosts, discounted_means
 from lsmdp.arrays import Floats
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import Form, Past, vector
@@ -92,8 +92,9 @@ class TrackTheLeader(LearnerBase):
     def observe_block(self, lmdp: LMDP, state: TrackState, costs: Floats, policy: Policy | None = None) -> Played:
         """Add each cost, and take the Bellman updates for the new mean."""
         known = None if policy is None else policy.known_flow
-        means, total = tracked_means(state.c_sum, costs, state.t)
-        found = lmdp.moves.track(self.steps, self.averaged, means, state.v, known)
+        tracked = TrackedCosts.of(state.c_sum, costs, state.t)
+        found = lmdp.moves.track(self.steps, self.averaged, tracked, state.v, known)
+        total = tracked.sums[-1].copy() if len(costs) > 1 else tracked.sums[0]
         after = TrackState(state.t + len(costs), total, found.v, float(found.lo[-1]), float(found.hi[-1]))
         return Played(found.values, found.lo, found.hi, np.full(len(costs), self._passes), after)
 
@@ -157,8 +158,8 @@ class TrackTheDiscounted(LearnerBase):
     ) -> Played:
         """Take in each cost, and take a Bellman update for the new mean."""
         known = None if policy is None else policy.known_flow
-        means = np.vstack([state.c_mean, discounted_means(state.c_mean, costs, 1.0 - self.weight)])
-        found = lmdp.moves.track(1, True, means, state.v, known)
+        means = discounted_means(state.c_mean, costs, 1.0 - self.weight)
+        found = lmdp.moves.track(1, True, TrackedCosts(state.c_mean, means, np.ones(len(costs))), state.v, known)
         after = DiscountedTrackState(means[-1].copy(), found.v, float(found.lo[-1]), float(found.hi[-1]))
         return Played(found.values, found.lo, found.hi, np.full(len(costs), 2), after)
 
