@@ -4,8 +4,11 @@ To eliminate a state is to remove it and to join all of its neighbours (factor.p
 before is one more number to keep: the *fill*. How much there is depends on the order alone, and on the pattern of P.
 :func:`plan` takes P and returns a :class:`Plan`: the order, the fill, and the blocks in which states are removed.
 
-**The order** comes from nested dissection (George, 1973). A level of a breadth-first search cuts the graph in two; its
-states, the separator, are removed last, and either half is treated in the same way.
+**The order** of up to 1,000 states is SuperLU's minimum degree (Liu, 1985): whoever has the fewest neighbours goes
+next. It fills less than what follows, and nothing has to be compiled for it. That of more states comes from nested
+dissection (George, 1973): a level of a breadth-first search cuts the graph in two; its states, the separator, are
+removed last, and either half is treated in the same way. On a grid of 316 x 316, minimum degree takes three times as
+long, and 1.3 times as many flops follow from it.
 
 **The fill** is counted along the elimination tree, in which the parent of k is the first state after k that the
 removal of k joins to it. It is low on roads and grids and hopeless on random graphs, so that a caller can decline.
@@ -35,6 +38,7 @@ Offsets = npt.NDArray[np.int64]
 _PRODUCTS_PER_NUMBER_KEPT = 20.0  # To gather a number of a factor and to keep it takes as long as so many products.
 _SHARE_OF_MEMORY = 0.25  # Factors may take this part of the memory of the machine; the rest is for all else.
 _BYTES_OF_AN_ENTRY = 16  # An entry takes so much in two factors; zeros of merged blocks and the workspace come on top.
+_STATES_FOR_MINIMUM_DEGREE = 1_000  # Up to so many, it takes milliseconds on any graph; on random ones, more do not.
 _STATES_OF_A_LEAF = 12  # Parts of at most so many states are not cut again: they make one block anyway.
 STATES_OF_A_SMALL_SUBTREE = 16  # So many make one block: its zeros cost less than to go from block to block.
 _ROWS_AT_A_TIME = 512  # Among so many rows the short ones are read first; all that they lead to stays in the cache.
@@ -173,7 +177,7 @@ def plan(P: CSR, limit: int | None = None) -> Plan:
     is counted, but never begun.
     """
     symmetric = _symmetric_pattern(P)
-    order = _dissected(symmetric)
+    order = _of_least_degree(symmetric) if P.shape[0] <= _STATES_FOR_MINIMUM_DEGREE else _dissected(symmetric)
     found = _analyse(P, symmetric, order, room() // _BYTES_OF_AN_ENTRY if limit is None else limit)
     fits = limit is not None or found.bytes <= room()
     return found if fits else Plan(P, order, None, found.flops, None, 0)
@@ -195,6 +199,18 @@ def _symmetric_pattern(P: CSR) -> CSR:
 
 def _graph(symmetric: CSR) -> _Graph:
     return _Graph(symmetric.indptr, symmetric.indices)
+
+
+def _of_least_degree(symmetric: CSR) -> Indices:
+    """SuperLU's order, as it comes with an incomplete factor of which nothing but the diagonal is kept."""
+    from scipy.sparse.linalg import spilu
+
+    n = int(symmetric.shape[0])
+    matrix = sparse.csc_array((np.full(symmetric.nnz, 0.5 / n), symmetric.indices, symmetric.indptr), shape=(n, n))
+    matrix = sparse.csc_array(matrix + sparse.eye_array(n))
+    options = {"SymmetricMode": True}
+    made = spilu(matrix, drop_tol=1.0, fill_factor=1.0, permc_spec="MMD_AT_PLUS_A", options=options)
+    return inverse_of(made.perm_c.astype(np.int32))
 
 
 def _dissected(symmetric: CSR) -> Indices:
