@@ -74,7 +74,7 @@ USED = {
     "lsmdp._core.chord.rounds",
     "lsmdp._core.factor._factor",
     "lsmdp._core.full._lead",
-    "lsmdp._core.ordering._dissect",
+    "lsmdp._core.ordering._fill",
     "lsmdp._core.paths._settle",
     "lsmdp._core.sparse._certify",
     "lsmdp._core.sparse_play._compare",

@@ -90,7 +90,7 @@ def test_pairs_are_orthonormal_and_moves_go_with_their_changes() -> None:
     for step in range(1, 6):
         at, move, r = (step - 1) % chord.PAIRS, rng.normal(size=n), rng.normal(size=n)
         moves[at], changes[at] = move, A @ move - r  # -r before the step is what is left of it, and r after it
-        chord._remember.py_func(r, moves, changes, at)
+        chord._remember.py_func(r, moves, changes, at, min(step, chord.PAIRS))
         known = changes[: min(step, chord.PAIRS)]
         np.testing.assert_allclose(known @ known.T, np.eye(len(known)), atol=n * 2.0**-22)
         np.testing.assert_allclose(A @ moves[at], changes[at], atol=n * 2.0**-22)

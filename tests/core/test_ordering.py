@@ -88,6 +88,20 @@ def test_states_are_ordered_by_nested_dissection(name: str) -> None:
         np.testing.assert_array_equal(order, dissected(pattern.toarray() != 0, list(range(n)), leaf))
 
 
+def test_the_order_of_a_small_model_is_of_minimum_degree() -> None:
+    """A tree always has a leaf, so that nothing is filled in; a grid fills in less than by nested dissection."""
+    parents = np.random.default_rng(1).integers(0, np.arange(1, 300))
+    tree = np.eye(300)
+    tree[np.arange(1, 300), parents] = 1.0
+    assert plan(sparse.csr_array(tree)).entries == 299
+    for sides in ((9, 7), (20, 20), (30, 33)):
+        P = grid(*sides).P
+        dissected = ordering._dissected(ordering._symmetric_pattern(P))
+        found = plan(P).entries
+        assert found is not None
+        assert found < np.tril(filled(Plan(P, dissected, None, 0.0, None, 0))).sum()
+
+
 @pytest.mark.parametrize("name", GRAPHS)
 def test_tree_and_counts_are_those_of_the_fill(name: str) -> None:
     """The parent of a state is the first one after it that its removal connects to it."""

@@ -87,7 +87,7 @@ TESTED_BY = {
     "power": {"_step power_walk": "test_power.test_power_steps_are_products"},
     "sparse": {
         "_certify enclose": "test_sparse.test_the_bounds_enclose_every_exact_residual",
-        "_weights flat_sums steep_sums logs_of": "test_sparse.test_a_flow_is_the_sums_of_the_rows",
+        "flat_sums steep_sums logs_of": "test_sparse.test_a_flow_is_the_sums_of_the_rows",
         "evaluate_into": "test_sweeps.test_rounds_are_attempts_with_certificates",
         "_sample": "test_sparse.test_samples_invert_the_distribution",
     },

@@ -129,7 +129,7 @@ def test_tracking_reads_P_twice_to_learn_and_four_times_in_all(monkeypatch: pyte
         compiled = getattr(module, f"_{name}")
 
         def call(*arguments: object) -> object:
-            known = name == "certify" and arguments[5]  # s = P w of the accounts serves the learner
+            known = name == "certify" and arguments[4]  # s = P w of the accounts serves the learner
             reads[name] += not known
             return compiled(*arguments)
 

@@ -175,7 +175,7 @@ def test_rounds_are_attempts_with_certificates() -> None:
         sweeps.SweepUnits(lmdp.temperature, lmdp.rounding),
         limits,
         known,
-        tuple(np.empty((3, lmdp.n))),
+        (*np.empty((3, lmdp.n)), sparse.CertificateRoom.of(v).block),
         sweeps.SweptRounds(out[0], frozen(out[0]), *out[1:]),
     )
     assert done == len(expected) - 1 == 4

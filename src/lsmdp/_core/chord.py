@@ -22,7 +22,7 @@ from lsmdp._core.explog import exponentials, extremes
 from lsmdp._core.panels import backward, forward
 from lsmdp.arrays import EPS
 
-PAIRS = 3  # So many steps are remembered with what they did to the residual (and written out below, as a, b and c).
+PAIRS = 3  # So many steps are remembered with what they did to the residual.
 _WEIGHT_OF_A_ROUND = 0.5  # The mean of the recent rounds moves halfway to each new one.
 _SHARE_IN_DOUBT = 0.1  # This part of the steps beyond the first of a round does not count against a new factor.
 _SPAN_OF_SAFE_FLOATS = 500.0  # Up to this span of v / T, the numbers e^{-v/T} are far from the end of floats.
@@ -83,7 +83,7 @@ class Age(NamedTuple):
 class ChordRoom(NamedTuple):
     """Room for the cost, the residual r, the step d, the pairs of earlier steps, and the tallest block of the factor.
 
-    A row of ``moves`` and ``changes`` is a pair; it is zero where there is none yet.
+    A row of ``moves`` and ``changes`` is a pair; ``shares`` is what r has of each.
     """
 
     cost: Any
@@ -91,6 +91,7 @@ class ChordRoom(NamedTuple):
     d: Any
     moves: Any
     changes: Any
+    shares: Any
     block: Any
 
     @classmethod
@@ -98,7 +99,7 @@ class ChordRoom(NamedTuple):
         """Room for n states."""
         cost, r, d = np.empty((3, n))
         moves, changes = np.empty((2, PAIRS, n), np.float32)
-        return cls(cost, r, d, moves, changes, np.empty(tallest))
+        return cls(cost, r, d, moves, changes, np.empty(PAIRS), np.empty(tallest))
 
 
 class Seen(NamedTuple):
@@ -133,9 +134,6 @@ def rounds(
         v = values[k]  # in the order of elimination, until the round is done
         for x in range(n):
             v[x], cost[x] = d[x], costs[k, order[x]]
-        for i in range(PAIRS):
-            for x in range(n):
-                room.moves[i, x], room.changes[i, x] = 0.0, 0.0
         lo, hi, taken = _round(P, anchor, units, room, v, seen.logs, known, aims.gaps[k])
         found.lo[k], found.hi[k], found.steps[k] = lo, hi, taken
         for x in range(n):
@@ -197,18 +195,21 @@ def _step(anchor: Any, units: Any, room: Any, v: Any, steps: int) -> bool:
 
     The pair of the last step is completed, and half of a new one is left: the move d, and -r before it.
     """
-    r, d, moves, changes = room.r, room.d, room.moves, room.changes
+    r, d, moves, changes, shares = room.r, room.d, room.moves, room.changes, room.shares
     law, rows, pivots, blocks = anchor.law, anchor.scale, anchor.pivots, anchor.blocks
-    n, mean, one, two, three = r.size, 0.0, 0.0, 0.0, 0.0
+    n, mean, pairs = r.size, 0.0, steps if steps < PAIRS else PAIRS
     if steps > 0:
-        _remember(r, moves, changes, (steps - 1) % PAIRS)
-    a, b, c = changes[0], changes[1], changes[2]
+        _remember(r, moves, changes, (steps - 1) % PAIRS, pairs)
     for x in range(n):
-        one += r[x] * a[x]
-        two += r[x] * b[x]
-        three += r[x] * c[x]
+        d[x] = r[x]
+    for i in range(pairs):
+        change, share = changes[i], 0.0
+        for x in range(n):
+            share += d[x] * change[x]
+        for x in range(n):
+            d[x] -= share * change[x]
+        shares[i] = share
     for x in range(n):
-        d[x] = r[x] - (one * a[x] + two * b[x] + three * c[x])
         mean += law[x] * d[x]
     for x in range(n):
         d[x] -= mean
@@ -218,15 +219,16 @@ def _step(anchor: Any, units: Any, room: Any, v: Any, steps: int) -> bool:
     for x in range(n):
         d[x] /= pivots[x]
     backward(blocks, anchor.upper, d, np.inf, room.block)
-    a, b, c = moves[0], moves[1], moves[2]
-    for x in range(n):
-        d[x] -= one * a[x] + two * b[x] + three * c[x]
+    for i in range(pairs):
+        move, share = moves[i], shares[i]
+        for x in range(n):
+            d[x] -= share * move[x]
     low, high = extremes(d)
     longest = high if high > -low else -low
     if not high - low < np.inf:
         return False
-    scale, T, at = _LONGEST_STEP / longest if longest > _LONGEST_STEP else 1.0, units.temperature, steps % PAIRS
-    move, change = moves[at], changes[at]
+    scale, T = _LONGEST_STEP / longest if longest > _LONGEST_STEP else 1.0, units.temperature
+    move, change = moves[steps % PAIRS], changes[steps % PAIRS]
     for x in range(n):
         d[x] *= scale
         move[x], change[x] = d[x], -r[x]
@@ -235,18 +237,20 @@ def _step(anchor: Any, units: Any, room: Any, v: Any, steps: int) -> bool:
 
 
 @njit(inline="always")  # one caller: compiled once, not twice
-def _remember(r: Any, moves: Any, changes: Any, at: int) -> None:
+def _remember(r: Any, moves: Any, changes: Any, at: int, pairs: int) -> None:
     """Complete the pair of the last step: the change of r is made orthogonal to the others and of length 1."""
-    move, change, size, share, other = moves[at], changes[at], 0.0, 0.0, 0.0
-    i, j = (at + 1) % PAIRS, (at + 2) % PAIRS
-    p, q, a, b = moves[i], moves[j], changes[i], changes[j]
+    move, change, size = moves[at], changes[at], 0.0
     for x in range(r.size):
         change[x] += r[x]
-        share += change[x] * a[x]
-        other += change[x] * b[x]
+    for i in range(pairs):
+        if i != at:
+            other, share = changes[i], 0.0
+            for x in range(r.size):
+                share += change[x] * other[x]
+            for x in range(r.size):
+                change[x] -= share * other[x]
+                move[x] -= share * moves[i, x]
     for x in range(r.size):
-        change[x] -= share * a[x] + other * b[x]
-        move[x] -= share * p[x] + other * q[x]
         size += change[x] * change[x]
     scale = 1.0 / np.sqrt(size) if size > 0.0 else 0.0
     for x in range(r.size):

@@ -20,10 +20,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def entry(*, allocates: bool = False, **options: Any) -> Callable[[Function], Function]:
     """How a loop is compiled that Python calls. None is ever handed to C: the way in from there is left out.
 
+    Other threads run meanwhile. All loops have that option, since numba compiles what they have in common once for each
+    set of options.
+
     A loop that makes no arrays of its own does not count references to those that it is given, either: Python holds
     them meanwhile. To count one takes some seven nanoseconds; on 50 states that would be a tenth of a round.
     """
-    given = {"cache": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": allocates, **options}
+    given: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+    given |= {"_nrt": allocates, **options}
     made: Callable[[Function], Function] = njit(**given)
     return made
 

@@ -91,7 +91,7 @@ def leading(P: CSR, known: Any) -> Ints | None:
     return found[:count] if count >= 0 else None
 
 
-@entry(nogil=True)
+@entry()
 def _soft_minima(moves: Any, scaled: Any, inside: Any, temperature: float, out: Any, first: int, last: int) -> None:
     indptr, indices, data = moves.indptr, moves.indices, moves.data
     v, w = scaled.v, scaled.w

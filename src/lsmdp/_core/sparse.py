@@ -51,6 +51,7 @@ from lsmdp._core.explog import exponentials, extremes, logarithms
 from lsmdp._core.threads import in_slices
 from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen, like, row_sums
 
+_EXPONENTS_AT_A_TIME = 1 << 14  # So many are computed in one go: their arguments stay in the cache, and add no memory.
 _BLOCK = 256  # Rows whose sums wait for their logarithms: six arrays of so many numbers stay in the nearest cache.
 NORMAL = 2.3e-308  # The smallest positive float of full precision.
 SURELY_NORMAL = 1e-290  # Beside a sum from here on, what is lost below 1e-308 is far less than its rounding.
@@ -96,6 +97,18 @@ class Flow(NamedTuple):
         return np.asarray(base)
 
 
+class CertificateRoom(NamedTuple):
+    """Where Bv - v goes (nowhere if empty), and room for five numbers of each row of a block."""
+
+    r: Any
+    block: Any
+
+    @classmethod
+    def of(cls, r: Floats) -> CertificateRoom:
+        """This r, and room of its own."""
+        return cls(r, np.empty((5, _BLOCK)))
+
+
 def exponentials_of(P: CSR, v: Floats, temperature: float = 1.0) -> tuple[float, Floats]:
     """(min v, e^{(min v - v)/T}) where v is flat; else an empty array, from which a loop knows to scale each row."""
     v = frozen(v)
@@ -107,8 +120,14 @@ def exponentials_from(P: CSR, v: Floats, low: float, high: float, temperature: f
     """The same for a v whose extremes are known."""
     if not high - low <= SPAN_OF_ONE_SCALE * temperature:
         return np.empty(0)
-    w, v = np.empty(v.size), frozen(v)
-    in_slices(P.nnz, v.size, lambda _, first, last: _weights(v, low, temperature, w, first, last))
+    w = np.empty(v.size)
+
+    def part(_: int, first: int, last: int) -> None:
+        for start in range(first, last, _EXPONENTS_AT_A_TIME):
+            here = slice(start, min(start + _EXPONENTS_AT_A_TIME, last))
+            exponentials((v[here] - low) / temperature, w[here])
+
+    in_slices(P.nnz, v.size, part)
     return w
 
 
@@ -133,12 +152,12 @@ def update(
     The mean is a sum and its count.
     """
     of, new = _unevaluated(P, v, temperature, keep=False), np.empty(v.size)
-    given = rows(P), of, frozen(c), float(slack), new, False
+    given = rows(P), of, frozen(c), float(slack), False
 
     def part(_: int, first: int, last: int) -> tuple[float, float]:
         here = slice(first, last)  # one slice after the other: what is read twice is at hand
         np.divide(mean[0][here], mean[1], out=new[here])
-        found = _certify(*given, first, last)
+        found = _certify(*given, CertificateRoom.of(new), first, last)
         new[here] *= share
         new[here] += v[here]
         return found
@@ -168,8 +187,12 @@ def _unevaluated(P: CSR, v: Floats, temperature: float, *, keep: bool) -> Flow:
 
 
 def _bounds(P: CSR, of: Flow, c: Floats, slack: float, r: Floats, known: bool = False) -> tuple[float, float]:
-    given = (rows(P), of, frozen(c), float(slack), r, known)
-    found = in_slices(P.nnz, P.shape[0], lambda _, first, last: _certify(*given, first, last))
+    given = rows(P), of, frozen(c), float(slack), known
+
+    def part(_: int, first: int, last: int) -> tuple[float, float]:
+        return _certify(*given, CertificateRoom.of(r), first, last)
+
+    found = in_slices(P.nnz, P.shape[0], part)
     return min(lo for lo, _ in found), max(hi for _, hi in found)
 
 
@@ -243,18 +266,6 @@ def enclose(
     return value, error + temperature * entries * (1e-300 / small * 1e-23) + slack
 
 
-@entry(allocates=True, nogil=True)
-def _weights(v: Any, low: float, temperature: float, w: Any, first: int, last: int) -> None:
-    """w = e^{(low - v)/T} for the states from ``first`` on."""
-    d, size = np.empty(_BLOCK), _BLOCK
-    for start in range(first, last, _BLOCK):
-        if start + size > last:
-            size = last - start
-        for k in range(size):
-            d[k] = (v[start + k] - low) / temperature
-        exponentials(d[:size], w[start : start + size])
-
-
 @inner()
 def logs_of(s: Any, logs: Any) -> None:
     """logs = log s for a whole array of positive numbers."""
@@ -303,15 +314,17 @@ def steep_sums(P: Any, v: Any, temperature: float, start: int, m: Any, s: Any) -
         m[k], s[k] = least, total
 
 
-@entry(allocates=True, nogil=True)
-def _certify(P: Any, of: Any, c: Any, slack: float, r: Any, known: bool, first: int, last: int) -> tuple[float, float]:
+@entry()
+def _certify(
+    P: Any, of: Any, c: Any, slack: float, known: bool, room: Any, first: int, last: int
+) -> tuple[float, float]:
     """Bounds on Bv - v if there is a cost, and whatever there is room for: s, and log s for m = low.
 
-    Where there is an r, Bv - v for the cost 0 is added to it. With ``known``, the sums and their logarithms are not
-    computed but read. A v or a c beyond floats proves nothing.
+    Where there is room for r, Bv - v for the cost 0 is added to it. With ``known``, the sums and their logarithms are
+    not computed but read. A v or a c beyond floats proves nothing.
     """
     lo, hi, sure, size, T = np.inf, -np.inf, True, _BLOCK, of.temperature
-    flat, keep, space = of.w.size > 0, of.logs.size > 0, np.empty((5, _BLOCK))
+    flat, keep, r, space = of.w.size > 0, of.logs.size > 0, room.r, room.block
     m, some_s, some_logs, lower, upper = space[0], space[1], space[2], space[3], space[4]
     for k in range(_BLOCK):
         m[k] = of.low
@@ -352,17 +365,19 @@ def _certify(P: Any, of: Any, c: Any, slack: float, r: Any, known: bool, first: 
 def evaluate_into(P: Any, c: Any, v: Any, high: float, units: Any, room: Any) -> tuple[float, float]:
     """``evaluate`` for compiled loops and a v from 0 to ``high``, all rows at once; no bounds where it is not flat.
 
-    ``units`` are the temperature and the slack; w, s and log s go into ``room``. v is read-only and so is c: then all
-    of this is compiled already, for Python.
+    ``units`` are the temperature and the slack; w, s and log s go into ``room``, with the room of a block. v is
+    read-only and so is c: then the certificate is compiled already, for Python.
     """
-    temperature, w, s, logs = units.temperature, room[0], room[1], room[2]
+    temperature, (w, s, logs, block) = units.temperature, room
     if not high <= SPAN_OF_ONE_SCALE * temperature:
         return -np.inf, np.inf
     first: Any = np.int64(0)  # a 0 would be another kind of argument
     known: Any = np.bool_(False)  # and so would False
-    _weights(v, 0.0, temperature, w, first, v.size)
+    for x in range(v.size):
+        s[x] = v[x] / temperature
+    exponentials(s, w)
     of = Flow(v, temperature, 0.0, w, s, logs)
-    return _certify(P, of, c, units.slack, w[:0], known, first, v.size)
+    return _certify(P, of, c, units.slack, known, CertificateRoom(w[:0], block), first, v.size)
 
 
 @entry()

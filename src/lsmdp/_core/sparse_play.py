@@ -140,7 +140,7 @@ def _lost(a: Floats, b: Floats, difference: Floats) -> Floats:
     return np.asarray((a - (difference + other)) + (other - b))
 
 
-@entry(nogil=True)
+@entry()
 def _spread(P: Any, share: Any, after: Any, first: int, last: int) -> None:
     """after += share P, for the rows from ``first`` on."""
     indptr, indices, data = P
@@ -150,7 +150,7 @@ def _spread(P: Any, share: Any, after: Any, first: int, last: int) -> None:
                 after[indices[p]] += share[x] * data[p]
 
 
-@entry(nogil=True)
+@entry()
 def _compare(P: Any, pairs: Any, sums: Any, reach: float, kl: Any, room: Any, first: int, last: int) -> float:
     """The divergence of each row, and the largest distance, from (w, d - d') side by side and |d - d'| <= reach.
 

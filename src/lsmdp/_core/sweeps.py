@@ -103,7 +103,7 @@ def rounds(
     """
     wide, rate, swaps = np.inf, 1.0, 0
     v, low, w, s, logs = known
-    next_w, next_s, next_logs = room
+    next_w, next_s, next_logs, block = room
     for k in range(aims.gaps.size):
         goal, width, taken, left = (
             _SHARE_OF_THE_TOLERANCE * aims.gaps[k] / units.temperature,
@@ -117,7 +117,7 @@ def rounds(
             wide, more, rate = _attempt(single, aims.costs[k], goal, limits.sweeps - taken, units, before, found.v[k])
             lo, hi, u = -np.inf, np.inf, found.read[k]
             if wide < np.inf and next_w.size > 0:
-                high, into = extremes(found.v[k])[1], (next_w, next_s, next_logs)
+                high, into = extremes(found.v[k])[1], (next_w, next_s, next_logs, block)
                 lo, hi = sparse.evaluate_into(P, aims.costs[k], u, high, units, into)
             taken, left = taken + more, left - 1
             if not hi - lo < np.inf:

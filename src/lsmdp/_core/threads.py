@@ -1,6 +1,6 @@
 """The rows of a large P in a fixed number of slices, by as many threads as there are processors.
 
-A compiled loop that lets other threads run (``nogil``) takes the first and the last of its rows as arguments.
+Compiled loops let other threads run. One that is called for a slice takes the first and the last of its rows.
 """
 
 from __future__ import annotations

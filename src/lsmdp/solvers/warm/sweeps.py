@@ -114,7 +114,8 @@ def _run(
     aims, units = core.SweepTargets(frozen(costs), frozen(gaps)), core.SweepUnits(flow.temperature, lmdp.rounding)
     known, limits = core.SweepFlow(flow.v, flow.low, *mine), core.SweepLimits(limit, attempts)
     found = core.SweptRounds(out.v, frozen(out.v), out.lo, out.hi, out.steps)
-    done, swaps, wide, rate = core.rounds(sparse.rows(lmdp.P), single, aims, units, limits, known, room, found)
+    into = (*room, sparse.CertificateRoom.of(room[0]).block)
+    done, swaps, wide, rate = core.rounds(sparse.rows(lmdp.P), single, aims, units, limits, known, into, found)
     v = read_only(out.v[max(done - 1, 0)].copy())
     return done, sparse.Flow(v, flow.temperature, 0.0, *(room if swaps % 2 or not n else mine)), wide, rate
 
