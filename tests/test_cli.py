@@ -21,7 +21,7 @@ from typer.testing import Result
 import lsmdp
 from lsmdp.cli.base import COMPILING, complaints
 from lsmdp.errors import ConvergenceError
-from lsmdp.pictures import (
+from lsmdp.output.pictures import (
     RAMP,
     SHADES,
     fitted,

@@ -24,7 +24,7 @@ from lsmdp import (
 )
 from lsmdp.arrays import as_cost, as_distribution, as_value
 from lsmdp.costs import as_costs
-from lsmdp.labels import (
+from lsmdp.inputs.labels import (
     DROPPED,
     NO_STATE,
     Names,

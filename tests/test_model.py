@@ -16,7 +16,7 @@ from scipy import sparse
 from lsmdp.arrays import EPS
 from lsmdp.errors import AssumptionError, ModelError
 from lsmdp.model import LMDP
-from lsmdp.repairs import DENSE_LIMIT
+from lsmdp.model.repairs import DENSE_LIMIT
 
 TWO_ISLANDS = np.array(  # 0 -> {1, 2, 3} <-> each other, {4, 5} absorbing together
     [

@@ -9,7 +9,7 @@ import matplotlib
 import numpy as np
 
 import lsmdp
-from lsmdp.pictures import palette, raster
+from lsmdp.output.pictures import palette, raster
 from lsmdp.report.figures import COLOURS
 
 HERE = Path(__file__).parent

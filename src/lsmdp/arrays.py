@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from lsmdp.errors import CostError, ModelError
-from lsmdp.labels import Names, in_order, name_state
+from lsmdp.inputs.labels import Names, in_order, name_state
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -226,7 +226,7 @@ def _as_vector(values: Any, states: States, what: str, *, partial: bool = False)
 def as_cost(c: Any, states: States) -> Floats:
     """A cost per state: n finite numbers of any size (the paper's [0, 1] matters only for online guarantees).
 
-    Costs by name (labels.py says what that is) are put in the order of the states.
+    Costs by name (inputs/labels.py says what that is) are put in the order of the states.
     """
     return read_only(_as_vector(c, states, "the cost"))
 

@@ -25,8 +25,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lsmdp.arrays import Floats, Ints, as_terminal, read_only
+from lsmdp.costs.given import Seekable, cost_of_round, in_rounds, is_replayable, known_length
 from lsmdp.errors import CostError, LsmdpError, SpecError
-from lsmdp.given_costs import Seekable, cost_of_round, in_rounds, is_replayable, known_length
 from lsmdp.model import LMDP
 
 _LARGEST_COST = 1e300  # Costs, temperatures and their ratio are at most this large, since v adds up many of them.

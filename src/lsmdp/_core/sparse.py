@@ -31,7 +31,7 @@ additions, which are m - v(x), then b(x) = m - v(x) - T log s, then c(x) + b(x),
 All but c is a matter of v alone (a :class:`Flow`), and serves any cost again with the same bits.
 
 A ``slack`` is added to this bound as it is: what P and c may be off by themselves, in units of the cost
-(edge_costs.py).
+(model/edge_costs.py).
 
 Nothing here asks m to be the smallest value of the row, so the bound holds for m = min v too. The loop uses 2e in place
 of e, which also covers the products of errors and an exp of 3 ulp. Numbers below 1e-308 have

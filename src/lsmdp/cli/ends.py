@@ -253,7 +253,7 @@ def _number(word: str, what: str, example: str) -> float:
 
 def show(console: Console, found: Values | Schedule | Cycle, extra: Mapping[str, Any]) -> None:
     """The certified answer as a table with what it costs from a start, and as a picture where states are a grid."""
-    from lsmdp.pictures import pictures
+    from lsmdp.output.pictures import pictures
 
     console.print(_table(found, extra))
     if found.lmdp.n <= _STATES_IN_A_TABLE:

@@ -188,7 +188,7 @@ def _show(
 
     from lsmdp.cli.ends import show
     from lsmdp.cli.terminal import solution_table
-    from lsmdp.pictures import pictures
+    from lsmdp.output.pictures import pictures
     from lsmdp.solution import Solution
 
     console = Console(highlight=False)

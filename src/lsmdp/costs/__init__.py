@@ -4,6 +4,7 @@
 
 A :class:`Costs` is fixed before the game begins and may be gone through again and from any round.
 
+- :mod:`~lsmdp.costs.given`: costs of several rounds as they are given, and what each form of them can do;
 - :mod:`~lsmdp.costs.sequence`: ``Costs``, whatever they come from;
 - :mod:`~lsmdp.costs.array`: from an array, a table or a list of your own (``as_costs``);
 - :mod:`~lsmdp.costs.names`, :mod:`~lsmdp.costs.families`, :mod:`~lsmdp.costs.target`: the built-in families;

@@ -1,7 +1,7 @@
 """Costs from an array in memory, or in a file that is mapped and not loaded: a row a round, a column a state.
 
 ``as_costs`` makes a :class:`~lsmdp.costs.sequence.Costs` from whatever can be made an array: a table, or a list of
-rounds, with the costs in the order of the states or by name (given_costs.py). On a grid a round may be a map.
+rounds, with the costs in the order of the states or by name (given.py). On a grid a round may be a map.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from lsmdp.arrays import Floats
 from lsmdp.costs.columns import by_position
+from lsmdp.costs.given import CostsByName, in_rounds
 from lsmdp.costs.sequence import Costs, Hash, as_scale, block_rows, update_with_file
 from lsmdp.errors import CostError
-from lsmdp.given_costs import CostsByName, in_rounds
 from lsmdp.model import LMDP
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from lsmdp.arrays import Floats, Ints
 from lsmdp.errors import CostError
 from lsmdp.inputs.dialects import is_number
-from lsmdp.labels import number_in
+from lsmdp.inputs.labels import number_in
 from lsmdp.model import LMDP
 
 ColumnOfState: TypeAlias = Ints | slice  # column of each state; a slice where it is every column in order

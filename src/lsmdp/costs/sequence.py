@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lsmdp.arrays import Floats, read_only
+from lsmdp.costs.given import FirstRounds, Seekable, SeekableFirstRounds
 from lsmdp.costs.moves import Moves
 from lsmdp.costs.names import STANDARD_INPUT
 from lsmdp.errors import CostError, LsmdpError, SpecError
-from lsmdp.given_costs import FirstRounds, Seekable, SeekableFirstRounds
-from lsmdp.labels import name_state
+from lsmdp.inputs.labels import name_state
 from lsmdp.model import LMDP
 
 NUMBERS_AT_A_TIME = 2**14  # So many numbers are drawn or read at a time: 128 kB stay in a processor's cache.

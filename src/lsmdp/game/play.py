@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import Floats, as_cost, as_distribution
+from lsmdp.costs.given import in_blocks, in_rounds
 from lsmdp.costs.sequence import Costs, block_rows
 from lsmdp.errors import SpecError
 from lsmdp.game.players import Player
@@ -43,9 +44,8 @@ from lsmdp.game.records import (
     tally_form,
     tally_from,
 )
-from lsmdp.given_costs import in_blocks, in_rounds
 from lsmdp.inputs.forms import COUNT, Form, Past, anything, require, vector
-from lsmdp.labels import is_whole
+from lsmdp.inputs.labels import is_whole
 from lsmdp.learners import LearnerLike, VisitingLearner, completed, seeing
 from lsmdp.learners.protocol import arrays_below
 from lsmdp.model import LMDP

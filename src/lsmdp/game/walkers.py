@@ -24,9 +24,9 @@ import numpy as np
 
 from lsmdp._core.walks import running_sums, walk
 from lsmdp.arrays import CSR, Floats, Ints
+from lsmdp.costs.given import is_replayable
 from lsmdp.errors import AssumptionError, ConvergenceError, SpecError
 from lsmdp.game import Run, start_law
-from lsmdp.given_costs import is_replayable
 from lsmdp.model import LMDP
 from lsmdp.output.tables import log_table
 from lsmdp.policy import AnyPolicy, Policy

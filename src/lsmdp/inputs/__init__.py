@@ -1,4 +1,4 @@
-"""Files that somebody else may have written, read without trust.
+"""What somebody else gives: files, read without trust, and values that come by name.
 
 - :mod:`~lsmdp.inputs.files`: only regular files are read, and what a header promises is held against the size of the
   file before memory is asked for;
@@ -8,6 +8,7 @@
 - :mod:`~lsmdp.inputs.dialects`: how a table is written as text: separators, comments, decimal commas;
 - :mod:`~lsmdp.inputs.frames`: tables of pandas, polars and other libraries;
 - :mod:`~lsmdp.inputs.forms`: what arrays must be that come back from a file of the library's own;
+- :mod:`~lsmdp.inputs.labels`: what states are called, and whose value is whose where values come by name;
 - :mod:`~lsmdp.inputs.notes`: what is said beside an answer, such as a guess.
 
 A file that is damaged, forged or of another kind raises :class:`~lsmdp.inputs.files.UnreadableError` with the reason in

@@ -41,8 +41,8 @@ from lsmdp.arrays import (
     read_only,
 )
 from lsmdp.convex import policy_of
+from lsmdp.costs.given import Seekable, in_blocks, in_rounds
 from lsmdp.errors import CostError, SpecError
-from lsmdp.given_costs import Seekable, in_blocks, in_rounds
 from lsmdp.model import LMDP
 from lsmdp.regret.comparators import (
     BLOCK_NUMBERS,

@@ -30,9 +30,9 @@ from lsmdp.arrays import (
     row_sums,
 )
 from lsmdp.convex import as_policy_kernel, policy_of
+from lsmdp.costs.given import in_blocks, in_rounds, stacked
 from lsmdp.costs.sequence import Costs
 from lsmdp.errors import CostError, SpecError
-from lsmdp.given_costs import in_blocks, in_rounds, stacked
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 

@@ -35,8 +35,8 @@ import numpy as np
 from lsmdp._core.hindsight import values_back
 from lsmdp._core.sparse import rows
 from lsmdp.arrays import EPS, Floats, as_distribution, read_only
+from lsmdp.costs.given import Seekable, in_blocks, in_rounds, is_replayable, known_length, stacked
 from lsmdp.errors import CostError, SpecError
-from lsmdp.given_costs import Seekable, in_blocks, in_rounds, is_replayable, known_length, stacked
 from lsmdp.model import LMDP
 from lsmdp.regret.comparators import block_size
 

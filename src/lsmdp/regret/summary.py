@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lsmdp.arrays import Floats
+from lsmdp.costs.given import is_replayable
 from lsmdp.costs.sequence import first_rounds
 from lsmdp.errors import SpecError
-from lsmdp.given_costs import is_replayable
 from lsmdp.learners import titled
 from lsmdp.output.notebooks import regret_html
 from lsmdp.regret.bracket import Bracket

@@ -13,8 +13,8 @@ from typing import Any
 
 from lsmdp.arrays import Floats
 from lsmdp.chain.laws import STATES_TO_ORDER
+from lsmdp.costs.given import is_replayable
 from lsmdp.game import Run
-from lsmdp.given_costs import is_replayable
 from lsmdp.report.pages.words import counted, figure, listed
 from lsmdp.report.words import named
 from lsmdp.theory import STATEMENTS, Certificate, Certificates, certify

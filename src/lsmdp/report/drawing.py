@@ -12,7 +12,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats, Ints
 from lsmdp.model import LMDP
-from lsmdp.pictures import palette, raster
+from lsmdp.output.pictures import palette, raster
 from lsmdp.policy import Policy
 from lsmdp.report.layout import layout
 from lsmdp.runs.film import has_places

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import Floats
+from lsmdp.costs.given import is_replayable
 from lsmdp.game import Run
-from lsmdp.given_costs import is_replayable
 from lsmdp.regret.dynamic import Dynamic, replay
 from lsmdp.regret.hindsight import Hindsight
 from lsmdp.regret.summary import ABOUT_DYNAMIC

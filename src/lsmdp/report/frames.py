@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import Floats
+from lsmdp.costs.given import is_replayable
 from lsmdp.game import Run
-from lsmdp.given_costs import is_replayable
 from lsmdp.model import LMDP
 from lsmdp.report.layout import layout
 from lsmdp.runs import Folder

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import Floats
+from lsmdp.costs.given import is_replayable
 from lsmdp.game import Run
-from lsmdp.given_costs import is_replayable
 from lsmdp.learners.names import titled
 from lsmdp.model import LMDP
-from lsmdp.pictures import palette
+from lsmdp.output.pictures import palette
 from lsmdp.report import words
 from lsmdp.report.dynamic import still_fields
 from lsmdp.report.frames import places_of, shown

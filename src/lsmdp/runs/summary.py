@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from lsmdp.costs.given import is_replayable
 from lsmdp.game import Run, Tally
 from lsmdp.game.records import tally_form
-from lsmdp.given_costs import is_replayable
 from lsmdp.learners import CompleteLearner
 from lsmdp.regret import regret
 from lsmdp.regret.summary import ABOUT_DYNAMIC

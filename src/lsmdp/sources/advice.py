@@ -21,9 +21,9 @@ from lsmdp.arrays import (
     row_sums,
 )
 from lsmdp.errors import LsmdpError
-from lsmdp.labels import name_state
+from lsmdp.inputs.labels import name_state
 from lsmdp.model import LMDP
-from lsmdp.repairs import DENSE_LIMIT
+from lsmdp.model.repairs import DENSE_LIMIT
 
 if TYPE_CHECKING:
     from lsmdp.sources.checkup import Checkup

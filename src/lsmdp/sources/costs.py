@@ -38,8 +38,8 @@ from lsmdp.costs.columns import (
     shown,
 )
 from lsmdp.errors import CostError
+from lsmdp.inputs.labels import in_order, number_in
 from lsmdp.inputs.npy import load_npy
-from lsmdp.labels import in_order, number_in
 from lsmdp.model import LMDP
 from lsmdp.sources.names import COSTS, unknown
 from lsmdp.sources.reading import (

@@ -32,8 +32,8 @@ from scipy import sparse
 from lsmdp.arrays import as_weights
 from lsmdp.errors import SpecError
 from lsmdp.inputs.files import UnreadableError, require_described
+from lsmdp.inputs.labels import number_in
 from lsmdp.inputs.npy import Archive, load_npy
-from lsmdp.labels import number_in
 from lsmdp.model import LMDP
 from lsmdp.sources.edge_lists import read_columns_of, read_text
 from lsmdp.sources.graphs import read_graph

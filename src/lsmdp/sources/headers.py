@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
 from lsmdp.errors import SpecError
-from lsmdp.labels import number_in
+from lsmdp.inputs.labels import number_in
 
 Columns = str | Mapping[str, str | int] | None  # as a user gives them
 

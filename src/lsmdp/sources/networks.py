@@ -45,7 +45,7 @@ from lsmdp.arrays import (
 from lsmdp.errors import SpecError
 from lsmdp.inputs.dialects import Line
 from lsmdp.inputs.files import require_described
-from lsmdp.labels import number_in
+from lsmdp.inputs.labels import number_in
 
 CAPACITY = "capacity"  # The moves of a network are as likely as this column says, where nobody names another.
 _NODE_COLUMNS = ("init_node", "term_node")  # These columns of a network say where a link begins and ends.

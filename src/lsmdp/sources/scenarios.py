@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from lsmdp.errors import SpecError
 from lsmdp.inputs.files import require_regular
-from lsmdp.labels import number_in
+from lsmdp.inputs.labels import number_in
 from lsmdp.sources.reading import Format, read_file
 
 # A line of a scenario has these fields.

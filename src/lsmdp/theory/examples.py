@@ -35,7 +35,7 @@ import numpy as np
 from lsmdp._core.sparse import flow
 from lsmdp._core.sparse_play import divergence
 from lsmdp.arrays import EPS, Floats, as_cost
-from lsmdp.given_costs import in_rounds
+from lsmdp.costs.given import in_rounds
 from lsmdp.model import LMDP
 from lsmdp.solvers import solve
 from lsmdp.theory.certificate import (

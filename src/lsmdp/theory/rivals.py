@@ -28,8 +28,8 @@ from lsmdp.arrays import (
     mean,
     row_sums,
 )
+from lsmdp.costs.given import is_replayable
 from lsmdp.errors import AssumptionError, ConvergenceError
-from lsmdp.given_costs import is_replayable
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 from lsmdp.regret.bracket import bracket

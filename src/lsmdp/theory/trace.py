@@ -40,9 +40,9 @@ from lsmdp.arrays import (
     Ints,
     as_cost,
 )
+from lsmdp.costs.given import in_rounds
 from lsmdp.errors import ConvergenceError, CostError, SpecError
 from lsmdp.game import is_mark, start_law
-from lsmdp.given_costs import in_rounds
 from lsmdp.learners import CompleteLearner, LearnerLike, Tracking, completed
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import Floats
+from lsmdp.costs.given import is_replayable
 from lsmdp.costs.sequence import first_rounds
 from lsmdp.errors import SpecError
 from lsmdp.game import Run
-from lsmdp.given_costs import is_replayable
 from lsmdp.learners import LearnerLike, completed
 from lsmdp.model import LMDP
 from lsmdp.theory.beyond import posteriori_terms, sharp_terms

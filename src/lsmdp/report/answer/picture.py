@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lsmdp.arrays import CSR, Floats
-from lsmdp.pictures import palette
+from lsmdp.output.pictures import palette
 from lsmdp.report.answer.facts import AnswerFacts
 from lsmdp.report.layout import layout
 from lsmdp.runs.film import STATES_LAID_OUT

@@ -28,8 +28,9 @@ from scipy import sparse
 from lsmdp.arrays import CSR, Floats, Ints
 from lsmdp.chain import largest_class
 from lsmdp.errors import ModelError, SpecError
-from lsmdp.labels import name_state
-from lsmdp.model import LMDP, as_labels
+from lsmdp.inputs.labels import name_state
+from lsmdp.model import LMDP
+from lsmdp.model.lmdp import as_labels
 from lsmdp.sources.headers import Columns
 from lsmdp.sources.logs.log import Log, read_log
 from lsmdp.sources.logs.trips import read_trips

@@ -22,7 +22,7 @@ from lsmdp.arrays import (
 )
 from lsmdp.errors import ModelError
 from lsmdp.inputs.frames import arrow_table, is_table
-from lsmdp.labels import with_labels
+from lsmdp.inputs.labels import with_labels
 from lsmdp.model import LMDP
 from lsmdp.sources.headers import Columns
 from lsmdp.sources.makers.positions import node_positions

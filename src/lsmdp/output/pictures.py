@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,9 @@ from rich.table import Table
 from rich.text import Text
 
 from lsmdp.arrays import Floats
-from lsmdp.model import LMDP
+
+if TYPE_CHECKING:
+    from lsmdp.model import LMDP
 
 RAMP = " .:-=+*%@"  # Values are drawn with these characters where there are no colours, from the least to the largest.
 _WALL_SYMBOL = "#"  # A wall is drawn with this character.

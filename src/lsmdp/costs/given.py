@@ -24,7 +24,7 @@ import numpy as np
 from lsmdp.arrays import Floats, States, as_cost
 from lsmdp.errors import CostError
 from lsmdp.inputs.frames import as_frame, is_frame
-from lsmdp.labels import Ints, Names, in_order, is_named
+from lsmdp.inputs.labels import Ints, Names, in_order, is_named
 
 
 @runtime_checkable

@@ -43,7 +43,7 @@ from lsmdp.arrays import (
     like,
 )
 from lsmdp.errors import CostError
-from lsmdp.labels import name_state
+from lsmdp.inputs.labels import name_state
 
 _TINIEST = float(np.finfo(np.float64).tiny)  # Chances below the smallest float of full precision have lost digits.
 _LEAST_SAFE_WEIGHT = 1e-290  # A weight below this might lose digits, or its row have nothing but such weights.

@@ -30,20 +30,20 @@ from lsmdp.arrays import (
     require_row_sums,
     row_sums,
 )
-from lsmdp.cache import Cache, Derived
 from lsmdp.chain import largest_class as largest_class_of
 from lsmdp.chain import reversible_law, strong_classes
 from lsmdp.chain.laws import STATES_TO_ORDER
-from lsmdp.edge_costs import tilted
 from lsmdp.errors import (
     AssumptionError,
     CostError,
     ModelError,
     SpecError,
 )
-from lsmdp.labels import Names, is_whole, name_state, with_labels
+from lsmdp.inputs.labels import Names, is_whole, name_state, with_labels
+from lsmdp.model.cache import Cache, Derived
+from lsmdp.model.edge_costs import tilted
+from lsmdp.model.repairs import labels_of, restrict, spread_dead_ends, with_jumps, with_rests
 from lsmdp.output.notebooks import model_html
-from lsmdp.repairs import labels_of, restrict, spread_dead_ends, with_jumps, with_rests
 
 if TYPE_CHECKING:
     from lsmdp._core.factor import Plan
@@ -177,7 +177,7 @@ class LMDP:
 
     @Derived
     def names(self) -> Names:
-        """What the states are called (labels.py)."""
+        """What the states are called (inputs/labels.py)."""
         cells = None if self.grid_shape is None else self.positions
         return Names(self.n, self.labels, self.origin, self.origin_n, cells, self.map_shape)
 

@@ -1,7 +1,7 @@
 """What makes a usable kernel of weights that are none yet: states dropped, dead ends opened, jumps and rests mixed in.
 
 A chain that can be solved and played is irreducible, and better aperiodic. These functions take a matrix to one that
-is; ``LMDP.largest_class``, ``LMDP.teleport`` and ``LMDP.lazy`` (model.py) make models of it.
+is; ``LMDP.largest_class``, ``LMDP.teleport`` and ``LMDP.lazy`` (lmdp.py) make models of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lsmdp.errors import (
     AssumptionError,
     ModelError,
 )
-from lsmdp.labels import name_state
+from lsmdp.inputs.labels import name_state
 
 if TYPE_CHECKING:
     pass
