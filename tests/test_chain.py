@@ -389,12 +389,28 @@ def test_the_reference_state_follows_the_chain(reverse: bool) -> None:
         assert worst_ratio((law if reverse else law[::-1])[:20], exact) < 1e-13
 
 
-def test_two_wells_beyond_float64_are_refused() -> None:
-    n, back = 80, 1e-12
+def two_wells(n: int, back: float) -> CSR:
+    """To the left in one half and to the right in the other, with chance ``back`` against it: not reversible."""
     to_right = sparse.diags_array([np.full(n - 1, back), np.full(n - 1, 0.3)], offsets=[1, -1]).toarray()
-    mirror = to_right[::-1][:, ::-1]
-    moves = np.where(np.arange(n)[:, None] < n // 2, to_right, mirror)
-    moves[np.arange(2, n), np.arange(n - 2)] = back**2  # no longer reversible
+    moves = np.where(np.arange(n)[:, None] < n // 2, to_right, to_right[::-1][:, ::-1])
+    moves[np.arange(2, n), np.arange(n - 2)] = back**2
+    return with_remainder(moves)
+
+
+def test_two_wells_are_weighed_though_nobody_ever_leaves_them() -> None:
+    """With chances of 1e-220 on top; an order that removes the bottoms first never meets such a chance as a pivot."""
+    P = two_wells(40, 1e-12)
+    law = chain.stationary(P)
+    assert law.min() < 1e-200
+    assert worst_ratio(law, exact_stationary(P)) < 1e-13
+
+
+@pytest.mark.parametrize("link", [1e-101, 1e-200])
+def test_two_parts_that_are_left_too_rarely_are_refused(link: float) -> None:
+    """In whichever order states are removed, the last of a part can only go to the other part."""
+    moves = np.zeros((6, 6))
+    moves[[0, 1, 2, 3, 4, 5], [1, 2, 0, 4, 5, 3]] = 0.5
+    moves[0, 3], moves[4, 1] = link, 2 * link
     with pytest.raises(ConvergenceError, match=r"beyond float64: some are left with a probability below 1e-100"):
         chain.stationary(with_remainder(moves))
 

@@ -153,7 +153,15 @@ def test_an_old_anchor_is_replaced(age: int, most: int) -> None:
 
 def test_slow_models_get_an_anchor_and_fast_ones_do_not() -> None:
     assert rounds(MODELS["grid"](), 5)[-1].lead.anchor.size == 500
-    assert rounds(MODELS["random graph"](), 5)[-1].lead.anchor.size == 0
+    assert rounds(random_graph(600, 7), 5)[-1].lead.anchor.size == 0
+
+
+def test_sweeps_are_tried_again_where_early_rounds_were_too_hard_for_them() -> None:
+    states = rounds(random_graph(2000, 4), 40)
+    waiting = [state.lead.spent > 0.0 for state in states]
+    assert any(waiting)
+    assert not any(waiting[20:])
+    assert states[-1].lead.anchor.size == 0
 
 
 def test_one_slow_mode_needs_no_factor() -> None:

@@ -16,7 +16,9 @@ Sweeps (sweeps.py) and power steps need none.
 
 *No anchor.* On graphs that mix fast, or are two such graphs loosely joined, sweeps are all it takes. Where v is too
 steep for them, power steps take their place. Power steps with pairs of residuals (chord.py without a factor) remove a
-few slow modes: other chains that are nearly decomposable or nearly periodic have no more.
+few slow modes: other chains that are nearly decomposable or nearly periodic have no more. Where sweeps were too few in
+a round, the next ones do without; but costs change less and less, so that sweeps may do again, and they are tried after
+1, 2, 4, 8, ... such rounds.
 
 *When a factor is replaced.* Let making a factor cost as much as F steps, and let the rounds with it take k_1, ..., k_m
 steps. A round has then cost (F + k_1 + ... + k_m) / m steps on average. This mean falls as long as the next round takes
@@ -118,8 +120,8 @@ class LeaderMemory:
 class Followed(NamedTuple):
     """A certified v, the steps it took, and where the next cost begins.
 
-    Of the anchor's rounds: their number, their steps, and the mean of the recent ones. Without an anchor, ``spent``
-    is what has been waited for one, in power steps.
+    Of the anchor's rounds: their number, their steps, and the mean of the recent ones. Without an anchor, the rounds
+    since sweeps were too few, and what has been waited for an anchor in them, in power steps.
     """
 
     v: Floats
@@ -165,17 +167,17 @@ def _next(
                 kept.flow.v, float(out.lo[at]), float(out.hi[at]), int(out.steps[at]), NO_ANCHOR, *chord.NEW
             )
     if not anchor.size or _is_dear(problem):  # try without, and keep the anchor
-        found, steps, left = _without_factor(problem, c, tol, v, goal, kept, unaided=age.spent > 0.0)
-        waited = age.spent + left if left else 0.0
-        planned = (
-            found is None or lmdp.n <= _QUICKLY_PLANNED or waited > _POWER_STEPS_OF_A_PLAN
-        )  # ``solve`` would plan too
-        better = left > 0.0 and planned and left > _power_steps(problem)
+        waiting = 0 if anchor.size else age.rounds
+        unaided = age.spent > 0.0 and waiting.bit_count() != 1
+        found, steps, left = _without_factor(problem, c, tol, v, goal, kept, unaided=unaided)
+        longer = Age(waiting + 1, age.spent + left, 0.0) if left else chord.NEW
+        planned = found is None or lmdp.n <= _QUICKLY_PLANNED or longer.spent > _POWER_STEPS_OF_A_PLAN
+        better = left > 0.0 and planned and left > _power_steps(problem)  # ``solve`` would plan too
         if found is not None:
-            waiting = chord.NEW if better else Age(0, waited, 0.0)
-            return _one(out, Followed(*found, steps, found[0] if better else NO_ANCHOR, *waiting))
+            ahead, younger = (found[0], chord.NEW) if better else (NO_ANCHOR, longer)
+            return _one(out, Followed(*found, steps, ahead, *younger))
         if not anchor.size:
-            anchor, age = (v, chord.NEW) if better else (NO_ANCHOR, Age(0, waited, 0.0))
+            anchor, age = (v, chord.NEW) if better else (NO_ANCHOR, longer)
     moved, start = False, v
     while anchor.size:
         made = kept.factor_at(problem, anchor)
