@@ -108,7 +108,7 @@ class Weights(NamedTuple):
     @classmethod
     def blank(cls, count: int, padded: int) -> Weights:
         """Room for that many values."""
-        return cls(*np.empty((4, count, padded)))
+        return cls(*aligned(4 * count, padded).reshape(4, count, padded))
 
 
 class Setting(NamedTuple):
@@ -180,7 +180,7 @@ def written_out(P: CSR, balanced: Floats | None) -> Square | None:
     least = full.min(axis=0)
     if n > _STATES_OF_CHEAP_LAWS and balanced is None and not least.any():
         return None
-    rows, columns = aligned(n), aligned(n)
+    rows, columns = aligned(n, width(n)), aligned(n, width(n))
     rows[:, :n], columns[:, :n] = full, full.T
     rho = np.empty(0) if balanced is None else np.array(balanced)
     square = Square(rows, columns, np.diff(P.indptr).astype(np.float64), least, rho)
@@ -192,12 +192,12 @@ def width(n: int) -> int:
     return -(-n // _PADDING) * _PADDING
 
 
-def aligned(n: int, kind: type[np.floating[Any]] = np.float64) -> Floats:
-    """n rows of padded zeros that begin at a multiple of 64 bytes; elsewhere products take a quarter longer."""
-    size = n * width(n)
+def aligned(count: int, padded: int, kind: type[np.floating[Any]] = np.float64) -> Floats:
+    """So many rows of padded zeros, from a multiple of 64 bytes on; elsewhere rounds take up to a quarter longer."""
+    size = count * padded
     numbers = np.zeros(size + 2 * _PADDING, kind)
     first = -numbers.ctypes.data % 64 // numbers.itemsize
-    return numbers[first : first + size].reshape(n, -1)
+    return numbers[first : first + size].reshape(count, padded)
 
 
 def lead_block(
@@ -226,7 +226,7 @@ def lead_block(
         np.empty((rounds + 1, padded)),
     )
     out.values[0] = v
-    seen, work = Weights.blank(1, padded), np.zeros((5, padded))
+    seen, work = Weights.blank(1, padded), aligned(5, padded)
     at, inversions = LeadProgress(0, 0, 0.0, debt), 0
     flat = weigh_block(square, temperature, v[np.newaxis], UNKNOWN, seen) > 0
     if flat:
@@ -276,12 +276,12 @@ def inverse_at(square: Square, temperature: float, v: Floats) -> Floats:
     """
     n = v.size
     if not is_flat(v, temperature):
-        return read_only(aligned(n, np.float32))
+        return read_only(aligned(n, width(n), np.float32))
     Q = square.rows[:, :n] * np.exp((v.min() - v) / temperature)
     Q /= Q.sum(axis=1, keepdims=True)
     found = inverted(Q)
     rough = n * np.abs(found).sum(axis=1).max() <= _LARGEST_NK_IN_SINGLE_PRECISION
-    out = aligned(n, np.float32 if rough else np.float64)
+    out = aligned(n, width(n), np.float32 if rough else np.float64)
     out[:, :n] = found.T
     return read_only(out)
 
@@ -326,7 +326,7 @@ def is_flat(v: Floats, temperature: float) -> bool:
 
 
 def _newton(inverse: Floats) -> Newton:
-    return Newton(given(inverse), *np.zeros((2, inverse.shape[1]), inverse.dtype))
+    return Newton(given(inverse), *aligned(2, inverse.shape[1], inverse.dtype.type))
 
 
 def given(array: Floats) -> Floats:

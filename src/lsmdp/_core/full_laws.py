@@ -62,6 +62,7 @@ from lsmdp._core.full import (
     mix_columns,
     product,
     weigh_block,
+    width,
 )
 from lsmdp.arrays import EPS, Floats, read_only
 from lsmdp.inputs.forms import (
@@ -197,7 +198,7 @@ def _anchor_at(square: Square, seen: Weights, k: int, laws: Floats) -> LawAnchor
         size, error = _norm(Z), _norm(product(Z, A) - np.eye(n))
         error += (n + 2) * EPS / 2 * size * _norm(A)  # the rounding of the product itself, summed up in any order
         K = size if error <= LAW_GOAL / 8 else np.inf
-    inverse = aligned(n)
+    inverse = aligned(n, width(n))
     inverse[:, :n] = Z
     return _anchor(seen, k, laws[k + 1, :n], read_only(inverse), K)
 
