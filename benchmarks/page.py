@@ -56,9 +56,9 @@ the last vector and the loosest tolerance that meets the certificate; `power` is
     "pools": """## Pools and clocks
 
 Whole rounds, with exact losses and laws: a second, and in products. `pool` has ten experts, a `pool of 12` twelve, all
-of them trackers; a round of each takes four passes over P for every expert, and as many exponentials and logarithms
-as states twice over. *MB* is what the first rounds took in memory beyond the model. *in numpy* is how much longer the
-same pool takes in plain numpy and scipy; a case counts only if both pay the same to ten digits.
+of them trackers; a round of each takes four passes over P for every four experts, and as many exponentials and
+logarithms as states twice over. *MB* is what the first rounds took in memory beyond the model. *in numpy* is how much
+longer the same pool takes in plain numpy and scipy; a case counts only if both pay the same to ten digits.
 """,
     "solve": """## Cold solves to 10^-10
 

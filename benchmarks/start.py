@@ -1,6 +1,6 @@
 """The first call: what a machine that has never run lsmdp waits for, with a line per compiled function.
 
-    python -m benchmarks.start [--lines N]
+    python -m benchmarks.start [--lines N] [--only TEXT]
 
 Each case runs in a process of its own with an empty folder for compiled code, so that everything is compiled. The
 figures are seconds of processor time of that process, the import of Python's packages included. The line of a function

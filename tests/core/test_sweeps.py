@@ -175,7 +175,7 @@ def test_rounds_are_attempts_with_certificates() -> None:
         sweeps.SweepUnits(lmdp.temperature, lmdp.rounding),
         limits,
         known,
-        (*np.empty((3, lmdp.n)), sparse.CertificateRoom.of(v).block),
+        (*np.empty((3, lmdp.n)), sparse.room_of_a_block()),
         sweeps.SweptRounds(out[0], frozen(out[0]), *out[1:]),
     )
     assert done == len(expected) - 1 == 4

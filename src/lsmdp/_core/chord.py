@@ -73,7 +73,10 @@ class ChordUnits(NamedTuple):
 
 
 class Age(NamedTuple):
-    """Of a factor's rounds: their number, their steps, and the mean of the recent ones."""
+    """Of a factor's rounds: their number, their steps, and the mean of the recent ones.
+
+    Without a factor: the rounds that have waited for one, and what they would have taken in power steps.
+    """
 
     rounds: int
     spent: float

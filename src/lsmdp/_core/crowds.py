@@ -11,9 +11,9 @@ experts. With d = v/T from min v = 0 on, u = e^{-d}, s = P u, and laws p, a roun
     the next sums     s = P u for the new values.
 
 **What goes in and comes out.** An :class:`ExpertArrays` before the first round becomes the one after the last, in
-place; the mixture of each row, and of the row after. Experts that are no trackers come with their values. It ends early
-where the values of an expert span too much for one scale (sparse.py); that round is then for others, and the loop can
-go on.
+place. What comes out is the mixture that was played in each round, and that of the round after. Experts that are no
+trackers come with their values. It ends early where the values of an expert span too much for one scale (sparse.py);
+that round is then for others, and the loop can go on.
 
 **Fours.** A processor takes four numbers at a time. What is known of an expert lies in a row of its own, so that a loop
 over states takes four of them. A pass over the entries of P jumps from state to state, and takes four experts instead:

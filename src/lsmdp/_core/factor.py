@@ -273,7 +273,7 @@ def _factor(chain: Any, blocks: Any, symmetric: Any, room: Any, kept: Any) -> An
     return -1
 
 
-@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
+@njit(inline="always")  # one caller: compiled once, not twice
 def _remove(front: Any, width: Any, symmetric: Any, pivots: Any, first: Any) -> Any:
     """Remove the first ``width`` states; their columns become shares. The last stuck one (pivot 0), or -1.
 
@@ -331,7 +331,7 @@ def _pass_on(front: Any, low: Any, high: Any, symmetric: Any) -> None:
                         one[j] += a * p[j]
 
 
-@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
+@njit(inline="always")  # one caller: compiled once, not twice
 def _shares(front: Any, width: Any, base: Any, symmetric: Any, pivots: Any, first: Any, lower: Any, upper: Any) -> None:
     """The shares of one block: its triangle, then its rectangle."""
     height, triangle, rectangle = front.shape[0], base, base + width * (width - 1) // 2

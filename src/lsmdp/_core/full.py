@@ -193,7 +193,10 @@ def width(n: int) -> int:
 
 
 def aligned(count: int, padded: int, kind: type[np.floating[Any]] = np.float64) -> Floats:
-    """So many rows of padded zeros, from a multiple of 64 bytes on; elsewhere rounds take up to a quarter longer."""
+    """So many rows of padded zeros, from a multiple of 64 bytes on; elsewhere rounds take up to a quarter longer.
+
+    Rows in double precision all begin there, those in single precision at multiples of 32.
+    """
     size = count * padded
     numbers = np.zeros(size + 2 * _PADDING, kind)
     first = -numbers.ctypes.data % 64 // numbers.itemsize
@@ -257,14 +260,14 @@ def track_block(
     hi: Floats,
     slack: float = 0.0,
 ) -> int:
-    """Bellman updates for one mean cost after another (track.py), in place: for how many rounds.
+    """Bellman updates for one mean cost after another (learners/track.py), in place: for how many rounds.
 
     ``values[0]`` is where to begin and ``means[0]`` what it was made for; round k makes values[k + 1] for means[k + 1]
     and bounds the optimum for means[k] by values[k]. Ends before a round whose values span too much for one scale.
     """
     padded, setting = square.columns.shape[1], Setting(temperature, square.entries.max(), slack)
     out = PlayedRows(values, lo, hi, np.empty(0, np.int64), UNKNOWN)
-    work, seen = np.zeros((4, padded)), Weights(*np.empty((4, padded)))
+    work, seen = aligned(4, padded), Weights(*aligned(4, padded))
     passes = steps * (2 if averaged else 1)
     return int(_track(square.columns, setting, given(means), passes, averaged, work, seen, out))
 

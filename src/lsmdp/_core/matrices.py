@@ -1,5 +1,7 @@
 """A comparison of all pairs of rows of a matrix: how much two laws have in common, and how far they are apart.
 
+In: a matrix with a law in each row. Out: the least overlap and the largest l1 distance of two of its rows.
+
 chain/mixing.py finds Dobrushin coefficients with it, and theory/dense.py how much a change of the costs can move.
 """
 

@@ -1,7 +1,7 @@
 """Means of the costs so far: all of them, discounted, or those in a window.
 
 What goes in are the costs c_{t+1}, c_{t+2}, ... of some rounds, a row each, and what is known of the t rounds before;
-what comes out is a mean for each of these rounds:
+what comes out is a mean for each of these rounds (or a sum, and by how much to divide it):
 
     all of them     s_t / (t + kappa)  with the sum  s_t = s_{t-1} + c_t,
     discounted      m_t = beta m_{t-1} + (1 - beta) c_t,

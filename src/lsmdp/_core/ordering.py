@@ -1,4 +1,4 @@
-"""In which order the states of a sparse chain are eliminated, and what that will cost, before a number is computed.
+"""In which order the states of a sparse chain are eliminated, and what that will cost, before anything is eliminated.
 
 To eliminate a state is to remove it and to join all of its neighbours (factor.py). Every pair that was not joined
 before is one more number to keep: the *fill*. How much there is depends on the order alone, and on the pattern of P.
@@ -38,7 +38,7 @@ Offsets = npt.NDArray[np.int64]
 _PRODUCTS_PER_NUMBER_KEPT = 20.0  # To gather a number of a factor and to keep it takes as long as so many products.
 _SHARE_OF_MEMORY = 0.25  # Factors may take this part of the memory of the machine; the rest is for all else.
 _BYTES_OF_AN_ENTRY = 16  # An entry takes so much in two factors; zeros of merged blocks and the workspace come on top.
-_STATES_FOR_MINIMUM_DEGREE = 1_000  # Up to so many, it takes milliseconds on any graph; on random ones, more do not.
+_STATES_FOR_MINIMUM_DEGREE = 1_000  # Up to so many states, it takes milliseconds on any graph.
 _STATES_OF_A_LEAF = 12  # Parts of at most so many states are not cut again: they make one block anyway.
 STATES_OF_A_SMALL_SUBTREE = 16  # So many make one block: its zeros cost less than to go from block to block.
 _ROWS_AT_A_TIME = 512  # Among so many rows the short ones are read first; all that they lead to stays in the cache.

@@ -39,7 +39,7 @@ def offsets(blocks: Blocks) -> Offsets:
     return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
 
 
-@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
+@njit(inline="always")  # one caller: compiled once, not twice
 def keep(front: Any, width: Any, base: Any, symmetric: Any, pivots: Any, begin: Any, lower: Any, upper: Any) -> None:
     """Write the panels of one block whose states are removed, the shares L left of the diagonal; ``front`` is used up.
 

@@ -52,7 +52,7 @@ from lsmdp._core.threads import in_slices
 from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen, like, row_sums
 
 _EXPONENTS_AT_A_TIME = 1 << 14  # So many are computed in one go: their arguments stay in the cache, and add no memory.
-_BLOCK = 256  # Rows whose sums wait for their logarithms: six arrays of so many numbers stay in the nearest cache.
+_BLOCK = 256  # Rows whose sums wait for their logarithms: some arrays of so many numbers stay in the nearest cache.
 NORMAL = 2.3e-308  # The smallest positive float of full precision.
 SURELY_NORMAL = 1e-290  # Beside a sum from here on, what is lost below 1e-308 is far less than its rounding.
 SPAN_OF_ONE_SCALE = 100.0  # The span of v/T up to which one scale serves all rows; e^-100 costs 500 eps of log s.
@@ -98,7 +98,7 @@ class Flow(NamedTuple):
 
 
 class CertificateRoom(NamedTuple):
-    """Where Bv - v goes (nowhere if empty), and room for five numbers of each row of a block."""
+    """What Bv - v for the cost 0 is added to (nothing if empty), and room for a block of rows."""
 
     r: Any
     block: Any
@@ -106,7 +106,12 @@ class CertificateRoom(NamedTuple):
     @classmethod
     def of(cls, r: Floats) -> CertificateRoom:
         """This r, and room of its own."""
-        return cls(r, np.empty((5, _BLOCK)))
+        return cls(r, room_of_a_block())
+
+
+def room_of_a_block() -> Floats:
+    """Room for five numbers of each row of a block."""
+    return np.empty((5, _BLOCK))
 
 
 def exponentials_of(P: CSR, v: Floats, temperature: float = 1.0) -> tuple[float, Floats]:
@@ -222,7 +227,9 @@ def policy_weights(P: CSR, v: Floats, temperature: float = 1.0) -> Floats:
     """The entries of Q_v aligned with P's (eq:optQ)."""
     _, w = exponentials_of(P, v, temperature)
     weights = P.data * w[P.indices] if w.size else weigh_rows(P, v, temperature)[2]
-    return np.asarray(weights / np.repeat(row_sums(like(P, weights)), np.diff(P.indptr)))
+    sums = P @ w if w.size else row_sums(like(P, weights))
+    weights /= np.repeat(sums, np.diff(P.indptr))
+    return np.asarray(weights)
 
 
 def push(P: CSR, v: Floats, p: Floats, temperature: float = 1.0) -> Floats:
@@ -361,7 +368,7 @@ def _certify(
     return (lo, hi) if sure else (-np.inf, np.inf)
 
 
-@njit(cache=True, error_model="numpy", inline="always")  # one caller: compiled once, not twice
+@njit(inline="always")  # one caller: compiled once, not twice
 def evaluate_into(P: Any, c: Any, v: Any, high: float, units: Any, room: Any) -> tuple[float, float]:
     """``evaluate`` for compiled loops and a v from 0 to ``high``, all rows at once; no bounds where it is not flat.
 

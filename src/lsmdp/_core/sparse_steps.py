@@ -4,7 +4,8 @@ With the mean c of the costs after a round, of whatever kind it is, the first up
 
     once = B v = v + (c + b),    b = min v - v - T log P e^{(min v - v)/T}    (eq:bellman_V),
 
-where the mean before the round plus b in place of it bounds what the policy of v is worth (sparse.py). Where that
+With the mean *before* the round in place of c, the extremes of c + b bound the optimum that the policy of v was chosen
+for (sparse.py). Where that
 policy was played and v is flat, its flow is known, and with it b: then the first update does not read P.
 """
 

@@ -1,4 +1,7 @@
-"""A number about a chain, or the reason why there is none: what is exact only up to some size is returned as this."""
+"""A :class:`Fact` is a number about a chain, or the reason why it was not computed.
+
+Some numbers are computed exactly only up to a certain size of the chain.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """Which column of a table is the cost of which state.
 
 Columns with names that include those of all states follow these names, in any order; other columns, such as a time, are
-not read. A state is named by its label or by its number (labels.py); where states were dropped, the numbers may also be
-the former ones, 0, ..., ``lmdp.origin_n`` - 1. Where there are no names, or none of them is known to the model, columns
-are taken by position: n of them, or ``origin_n``, of which those that remain are kept; a column without a name is the
-index that pandas writes, and is left out. Names of which some are states, but not all that are needed, are an error.
+not read. A state is named by its label or by its number (inputs/labels.py); where states were dropped, the numbers may
+also be the former ones, 0, ..., ``lmdp.origin_n`` - 1. Where there are no names, or none of them is known to the model,
+columns are taken by position: n of them, or ``origin_n``, of which those that remain are kept; a column without a name
+is the index that pandas writes, and is left out. Names of which some are states, but not all that are needed, are an
+error.
 
 In the *long form*, with the columns round, state and cost, a table has a line for each round and state.
 """

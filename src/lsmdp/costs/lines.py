@@ -6,7 +6,7 @@
 
 What separates the cells of a table, and whether its commas are decimal commas, is found from the first lines of a file
 (dialects.py); in .txt and .tsv, lines that begin with # are comments. A line is read when its round is reached; blank
-lines do not count. Standard input is csv or JSON lines, is told apart by its first character, is read as it comes and
+lines do not count. Standard input is CSV or JSON lines; its first character tells which. It is read as it comes, and
 only once.
 """
 

@@ -5,8 +5,8 @@ therefore a value: it can be gone through again, from any round on, and always g
 [0, 1], as the guarantees demand. A user's units are mapped there by c = (x - low) / (high - low), where ``low`` is
 the value that costs 0 and ``high`` the one that costs 1; ``low > high`` is fine (speeds: 70 is good, 0 is bad).
 
-Values come in blocks, a few thousand numbers at a time, from a :class:`Source`. Nothing is kept: memory does not grow
-with the number of rounds, and a round that cannot be used is an error when it is reached, not before.
+Values come in blocks, some thousands of numbers at a time, from a :class:`Source`. Nothing is kept: memory does not
+grow with the number of rounds, and a round that cannot be used is an error when it is reached, not before.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ With ``feedback="visited"`` only c_t(X_t) is revealed, to learners that can do w
 yields one record a round for one learner. Neither keeps the rounds: memory does not grow with T. What a :class:`Game`
 holds is what a checkpoint holds.
 
-Costs are taken in blocks of some ten thousand numbers: many rounds of a small model, few of a large one. Each
+Costs are taken in blocks of up to a megabyte: many rounds of a small model, one of a large one. Each
 player plays a block (players.py), its accounts say what that cost (accounts.py), and records.py says what is written
 down. To the records it does not matter where the costs are cut.
 """
@@ -269,8 +269,9 @@ def play(
 ) -> Run:
     """Play the costs to their end with all learners side by side; ``watch`` is shown each round.
 
-    Costs are an array (a row a round) or give one cost per state and round; by name (labels.py), they are put in the
-    order of the states. A model of up to some thousand states takes them, and ``watch`` its rounds, several at a time.
+    Costs are an array (a row a round) or give one cost per state and round; by name (inputs/labels.py), they are put in
+    the order of the states. A model of up to some thousand states takes them, and ``watch`` its rounds, several at a
+    time.
 
     After each round all of its cost is revealed or, with the ``feedback`` "visited", only that of the state that one is
     in on a path with this ``seed``. The losses are then exact for the policies along that path (learners/along.py).
@@ -286,7 +287,7 @@ def play(
 
 
 def costs_in_blocks(costs: Iterable[Floats], n: int, t: int = 1) -> Iterator[Floats]:
-    """The costs of round t and on, some ten thousand numbers at a time: arrays of one or more rounds x n."""
+    """The costs of round t and on, in blocks of up to a megabyte: arrays of one or more rounds x n."""
     if isinstance(costs, Costs):
         return costs.blocks_from(t)
     return in_blocks(islice(costs, t - 1, None), n, block_rows(n), t)

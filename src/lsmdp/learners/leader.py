@@ -59,7 +59,7 @@ class LeaderBase(LearnerBase):
         return float(state.lead.lo), float(state.lead.hi)
 
     def takes_blocks(self, lmdp: LMDP, state: State) -> bool:
-        """Where the solver is faster that way (lead.py)."""
+        """Where the solver is faster that way (solvers/warm/lead.py)."""
         return bool(state.lead.is_swift)
 
     def observe_block(self, lmdp: LMDP, state: State, costs: Floats, policy: Policy | None = None) -> Played:

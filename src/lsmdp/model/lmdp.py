@@ -236,7 +236,7 @@ class LMDP:
 
     @Derived
     def square(self) -> Square | None:
-        """P written out for games in compiled loops, where it is small enough for that (full.py)."""
+        """P written out for games in compiled loops, where it is small enough for that (_core/full.py)."""
         from lsmdp._core.full import STATES_WRITTEN_OUT, written_out
 
         fits = self.n <= STATES_WRITTEN_OUT and self.is_irreducible

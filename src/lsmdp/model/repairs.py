@@ -7,7 +7,6 @@ is; ``LMDP.largest_class``, ``LMDP.teleport`` and ``LMDP.lazy`` (lmdp.py) make m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -22,9 +21,6 @@ from lsmdp.errors import (
     ModelError,
 )
 from lsmdp.inputs.labels import name_state
-
-if TYPE_CHECKING:
-    pass
 
 DENSE_LIMIT = 25_000_000  # The largest P that teleport may fill in has this many entries, 200 MB.
 

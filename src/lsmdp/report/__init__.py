@@ -1,7 +1,7 @@
 """A run folder becomes a page: one file, nothing to install, nothing asked of any network.
 
-The page is written by hand: charts as SVG, the map on a canvas, about 300 lines of JavaScript. A plotting library would
-be ten times the size of the data, and has no map that moves.
+The page is written by hand: charts as SVG, the map on a canvas, some hundreds of lines of JavaScript. A plotting
+library would be ten times the size of the data, and has no map that moves.
 
 - :mod:`~lsmdp.report.story`: the findings of a run as one object, which the page draws itself from; words.py has the
   sentences, certificates.py, dynamic.py and pools.py the parts about the theory, the plan in hindsight and pools;

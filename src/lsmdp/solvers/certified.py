@@ -78,10 +78,10 @@ def solve(
 ) -> Solution | Values | Schedule | Cycle:
     """The optimum of ``lmdp`` under the cost c, between bounds, and a policy that is as good.
 
-    c is one number per state, in their order or by name (a dict, a pandas Series: labels.py). ``end`` says what is to
-    be small: the long-run average (the default), the cost until a goal, a discounted sum, the sum over a horizon, or
-    the average of costs that come again every day (ends.py). For the last two, c has a row for each round. ``tol`` is
-    how far apart the bounds may be: for averages a width (1e-10), and for sums a share of the largest value (1e-9).
+    c is one number per state, in their order or by name (a dict, a pandas Series: inputs/labels.py). ``end`` says what
+    is to be small: the long-run average (the default), the cost until a goal, a discounted sum, the sum over a horizon,
+    or the average of costs that come again every day (ends.py). For the last two, c has a row for each round. ``tol``
+    is how far apart the bounds may be: for averages a width (1e-10), and for sums a share of the largest value (1e-9).
     ``start`` is a value function or an earlier solution to begin from. Where the bounds stay wider, a
     :class:`ConvergenceError` carries the best solution so far; with ``throw=False`` it is returned, and its
     ``certified`` is False. For averages P must be irreducible (an AssumptionError names the states that are cut off); a

@@ -8,14 +8,18 @@ falls, and near the end its error is squared in each step. Newton's method (newt
 line: where the cost is a small disturbance on a large graph its first steps are far too long, and the way back is
 halved each time; and where another well of v becomes the deepest, it has to carry all of v there.
 
+In: a v, its residual and the width that is wanted. Out: the best v, with the bounds that it proves. A *well* is a
+region around a local minimum of v, which its policy seldom leaves; *tails* are the states far above it.
+
 *A factor is used more than once.* M^{-1} applied again lets the deepest well grow over the next one by the ratio of
 their distances from lo each time, for a fraction of the price of a factor.
 
-*Far tails.* M^{-k} 1 reaches no further than (lambda - lo)^{-k}. A load at the bottom of v alone has M u = 0 elsewhere,
-the very equation of the tails, so that they are right at once. But it clings to a well that may only seem to be the
-deepest, hence it must narrow the gap far more to be preferred. Where it ends in zeros, v spans more than floats can,
-and Newton's method is asked instead; and so it is where several steps have neither halved the gap nor settled lo, as on
-chains that circulate. (A settled lo is the end of the beginning: from then on the deepest well grows fastest.)
+*Far tails.* M^{-k} 1 reaches no further than (lambda - lo)^{-k}, which is too small to shape the tails. A right side
+that is 0 but for the lowest state has M u = 0 elsewhere, the very equation of the tails, so that they are right at
+once. But it clings to a well that may only seem to be the deepest; hence it is taken only if it narrows the gap far
+more. Where it ends in zeros, v spans more than floats can, and Newton's method is asked instead; and so it is where
+several steps have neither halved the gap nor settled lo, as on chains that circulate. (Once lo has settled, the deepest
+well grows fastest.)
 """
 
 from __future__ import annotations

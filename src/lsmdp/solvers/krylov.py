@@ -1,9 +1,10 @@
 """Newton's method with GMRES: for graphs that neither mix fast nor can be eliminated.
 
-Each system needs only products with Q. A few slow modes (nearly decomposable, nearly periodic chains) are outlying
-eigenvalues, which a Krylov space removes one dimension each, where the power method would take 1/(1 - |m|) steps for
-them. The singular Poisson equation is solved as (I - Q + 1 w^T) d = r: multiplying by mu shows w.d = mu.r, so that d
-solves the equation whatever law w is taken; the present guess of mu keeps it well conditioned.
+Each system needs only products with Q, the policy of the present v; d is the step of Newton's method, r = Bv - v, and
+mu the law of Q. A few slow modes (of nearly decomposable or nearly periodic chains) are eigenvalues m of Q far from the
+others. Each of them costs a Krylov space one dimension, where the power method would take 1/(1 - |m|) steps. The
+singular Poisson equation is solved as (I - Q + 1 w^T) d = r: multiplying by mu shows w.d = mu.r, so that d solves the
+equation whatever law w is taken; the present guess of mu keeps it well conditioned.
 
 The solves are inexact: the certificate, not the solver, decides when to stop. BLAS is held to one thread meanwhile: the
 vectors of a basis are too short to share out (on two busy cores it took ten times as long), and the bits of a

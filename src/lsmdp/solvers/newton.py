@@ -4,15 +4,16 @@ With Q = Q_v and r = Bv - v, Howard's policy iteration solves the Poisson equati
 v <- v + d. It is Newton's method: quadratic near the solution. Far from it two things go wrong in floating point,
 and each has its cure.
 
-1. *Wells.* Where Q leaves a region once in 10^100 steps, d is of that size and all local information is lost. Cure: a
-   time step. ((1 + eps) I - Q) d = r - const is one implicit Euler step of length 1/eps for dv/dt = Bv - v - lambda;
-   with eps = gap / R it satisfies span(d) <= R and is policy iteration for all but the deepest wells. As the
-   gap closes, eps vanishes with it, and the convergence is superlinear again.
+1. *Wells* are regions that Q hardly ever leaves. Where that is once in 10^100 steps, d is of that size, and all local
+   information is lost. The cure is a time step. ((1 + eps) I - Q) d = r - const is one implicit Euler step of length
+   1/eps for dv/dt = Bv - v - lambda; with eps = gap / R it satisfies span(d) <= R and is policy iteration for all but
+   the deepest wells. As the gap closes, eps vanishes with it, and the convergence is superlinear again.
 
-2. *Overshoot.* B is concave, so that a long step leaves cliffs in v that later steps wear down only slowly. But the
-   solution obeys, for every possible move, v(x) - v(y) <= c(x) - lambda - log P(x,y) (take y for sure), hence the same
-   with any proven lower bound in place of lambda. One run of Dijkstra's algorithm lowers v to the largest function that
-   obeys all of these. Afterwards r >= lambda_low + log p_min: the overshoot is gone.
+2. *Overshoot.* B is concave, so that a long step leaves *cliffs* in v, moves along which it rises more than in any
+   solution, and later steps wear them down only slowly. But the solution obeys, for every possible move,
+   v(x) - v(y) <= c(x) - lambda - log P(x,y) (take y for sure), hence the same with any proven lower bound in place of
+   lambda. One run of Dijkstra's algorithm lowers v to the largest function that obeys all of these. Afterwards
+   r >= lambda_low + log p_min: the overshoot is gone.
 
 The linear systems are solved by whoever is asked to: sparse state reduction or LAPACK (factored.py), or GMRES
 (krylov.py), behind the two functions of :class:`Evaluator`.

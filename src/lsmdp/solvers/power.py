@@ -1,9 +1,10 @@
-"""Power steps: z <- G P z, one fused pass over P each.
+"""Power steps: z <- G P z with G = diag(e^{-c}), one fused pass over P each.
 
+In: a v and the width that is wanted. Out: the best v on the way, with its bounds, and by how much a step shrinks them.
 The extremes of the ratios (G P z)(x) / z(x) are e^{-lambda} from above and below, so that each step knows its own gap
-without a single logarithm. z = e^{-v} is held relative to a base: P itself while v spans at most a few
-hundred, otherwise the policy coordinates of a base v_0, where A = diag(e^{-r_0}) Q_{v_0} and z = 1 at the base. When z
-has drifted over 120 decades, the base is moved; nothing underflows.
+without a single logarithm. While v spans at most a few hundred, z = e^{-v}. Otherwise z = e^{v_0 - v} for an earlier
+v_0, the *base*, and a step is z <- A z with A = diag(e^{-r_0}) Q_{v_0} and r_0 = Bv_0 - v_0. When z has drifted over
+120 decades, the base is moved; nothing underflows.
 
 Where ten steps do not halve the gap, pairs of steps are averaged, z <- (A z + A A z)/2: an eigenvalue m of A (relative
 to the largest) then acts as (m + m^2)/2, which is 0 at m = -1 and below 1 in modulus at every other root of unity, so

@@ -1,7 +1,8 @@
 """Goals: the least cost until the exit, from every state, between two bounds.
 
-The start is D, the bound from above by paths (first_exit.py), or what the user has, between the two bounds by paths.
-From there settle.py takes over, with one step of its own kind.
+In: the equations of a first exit, for the goals A and all other states N, with two bounds by paths, d <= V <= D
+(certificates/first_exit.py). Out: a v with V <= v, what it costs at most. The start is D, or what the user has, between
+the two bounds. From there settle.py takes over, with one step of its own kind.
 
 *The leap.* In z = e^{-v/T} the equations are linear. They are solved at once in coordinates relative to a bound from
 below: with Bu >= u and y = e^{-(v - u)/T},

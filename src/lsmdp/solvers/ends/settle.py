@@ -1,6 +1,7 @@
 """How the equations of a goal and of a discount are solved: sweeps first, elimination where they are slow.
 
-Both are v = Bv with a monotone, concave B whose policies are killed sooner or later. The engine knows two moves.
+Both are v = Bv with a monotone, concave B whose policies are killed sooner or later. In: these equations, a v to begin
+with, and the width that is wanted. Out: the best v, with the bounds that it proves. The engine knows three moves.
 
 *Sweeps* over the states in ascending order of v and back, each with the newest values (Gauss-Seidel). What is cheap to
 reach comes first, and values flow outward from there: where the policy has a direction, a few sweeps do. They need no
@@ -10,7 +11,8 @@ memory and no plan.
 it decreases monotonically to the solution. The factor serves for several steps as long as each takes off nine tenths
 of the residual; far from the solution, a few sweeps after each step wear down the cliffs that it leaves.
 
-*The leap*, where the equations have one, is the solution in one step, and its factor serves Newton's method as well.
+*The leap*. The equations of a goal are linear in e^{-v/T} (goal.py), so that one step solves them. Its factor serves
+Newton's method as well.
 
 | what the first sweeps show | what is done |
 |---|---|

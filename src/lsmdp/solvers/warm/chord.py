@@ -28,7 +28,7 @@ from lsmdp.arrays import Floats, Ints, frozen
 from lsmdp.solvers.problem import Problem
 from lsmdp.solvers.warm.anchor import Factor
 
-NEW = Age(0, 0.0, 0.0)  # This is the age of a factor that was just made: no rounds, no steps.
+NEW = Age(0, 0.0, 0.0)  # This is the age of a factor that was just made, and of none that nobody has waited for.
 
 
 class SolvedRounds(NamedTuple):

@@ -16,8 +16,8 @@ Sweeps (sweeps.py) and power steps need none.
 
 *No anchor.* On graphs that mix fast, or are two such graphs loosely joined, sweeps are all it takes. Where v is too
 steep for them, power steps take their place. Power steps with pairs of residuals (chord.py without a factor) remove a
-few slow modes: other chains that are nearly decomposable or nearly periodic have no more. Where sweeps were too few in
-a round, the next ones do without; but costs change less and less, so that sweeps may do again, and they are tried after
+few slow modes: other chains that are nearly decomposable or nearly periodic have no more. After a round for which
+sweeps were too few, rounds go without them; but since means of costs change less and less, they are tried again after
 1, 2, 4, 8, ... such rounds.
 
 *When a factor is replaced.* Let making a factor cost as much as F steps, and let the rounds with it take k_1, ..., k_m
@@ -171,8 +171,9 @@ def _next(
         unaided = age.spent > 0.0 and waiting.bit_count() != 1
         found, steps, left = _without_factor(problem, c, tol, v, goal, kept, unaided=unaided)
         longer = Age(waiting + 1, age.spent + left, 0.0) if left else chord.NEW
+        # Where nothing was found, ``solve`` would plan as well.
         planned = found is None or lmdp.n <= _QUICKLY_PLANNED or longer.spent > _POWER_STEPS_OF_A_PLAN
-        better = left > 0.0 and planned and left > _power_steps(problem)  # ``solve`` would plan too
+        better = left > 0.0 and planned and left > _power_steps(problem)
         if found is not None:
             ahead, younger = (found[0], chord.NEW) if better else (NO_ANCHOR, longer)
             return _one(out, Followed(*found, steps, ahead, *younger))
@@ -238,7 +239,8 @@ def _without_factor(
     task = chord.Task(problem, c[np.newaxis], np.array([tol]), v, _STEPS_WITHOUT_A_FACTOR, inf)
     _, found, _ = _iterated(task, nothing(problem), out, kept, chord.NEW)
     taken = int(out.steps[0])
-    kept.story.append(f"{steps} sweeps or power steps were too few; {taken} with pairs were {_enough(found)}.")
+    before = "" if unaided else f"{steps} sweeps or power steps were too few; "
+    kept.story.append(f"{before}{taken} power steps with pairs were {_enough(found)}.")
     return found, steps + taken, max(left, float(_POWER_STEPS_OF_A_STEP * taken))
 
 

@@ -13,8 +13,8 @@ it by 0.26, a power step by 0.5. x is a small correction, so that single precisi
 in two thirds of the bytes. What lambda' still lacks shows as the mean of e, of which half is added after each sweep: if
 d moves on by the same amount everywhere, half of the states that a state leads to have moved already.
 
-*When to stop.* What is left after a sweep is the span of e times the contraction, that of the norm of e: the extremes
-of a few thousand numbers stray, their norm does not.
+*When to stop.* The span that is left after a sweep is estimated as the span of e times the ratio of the norms of e
+after and before it: the extremes of a few thousand numbers stray, their norm does not.
 
 *Slow modes.* Sets that are seldom left keep the error that is constant on each of them: when sweeps stop shrinking e,
 they only move d by a constant on each set, and these levels tell the sets. On each set B, alpha_B (one of them is 0)
@@ -114,7 +114,7 @@ def _run(
     aims, units = core.SweepTargets(frozen(costs), frozen(gaps)), core.SweepUnits(flow.temperature, lmdp.rounding)
     known, limits = core.SweepFlow(flow.v, flow.low, *mine), core.SweepLimits(limit, attempts)
     found = core.SweptRounds(out.v, frozen(out.v), out.lo, out.hi, out.steps)
-    into = (*room, sparse.CertificateRoom.of(room[0]).block)
+    into = (*room, sparse.room_of_a_block())
     done, swaps, wide, rate = core.rounds(sparse.rows(lmdp.P), single, aims, units, limits, known, into, found)
     v = read_only(out.v[max(done - 1, 0)].copy())
     return done, sparse.Flow(v, flow.temperature, 0.0, *(room if swaps % 2 or not n else mine)), wide, rate
