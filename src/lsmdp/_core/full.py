@@ -199,7 +199,7 @@ def aligned(count: int, padded: int, kind: type[np.floating[Any]] = np.float64) 
     """
     size = count * padded
     numbers = np.zeros(size + 2 * _PADDING, kind)
-    first = -numbers.ctypes.data % 64 // numbers.itemsize
+    first = -numbers.__array_interface__["data"][0] % 64 // numbers.itemsize
     return numbers[first : first + size].reshape(count, padded)
 
 
