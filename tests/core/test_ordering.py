@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from lsmdp import grid
-from lsmdp._core import ordering
+from lsmdp._core import dissection, ordering
 from lsmdp._core.ordering import Plan, plan
 from tests.core.test_factor import CHAINS
 
@@ -79,12 +79,12 @@ def dissected(joined: np.ndarray, part: list[int], leaf: int) -> list[int]:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_states_are_ordered_by_nested_dissection(name: str) -> None:
-    pattern = ordering._symmetric_pattern(GRAPHS[name]())
+    pattern = dissection.symmetric_pattern(GRAPHS[name]())
     n = pattern.shape[0]
-    for leaf in (1, ordering._STATES_OF_A_LEAF):
+    for leaf in (1, dissection._STATES_OF_A_LEAF):
         order, todo = np.arange(n, dtype=np.int32), np.empty(4 * n + 4, np.int32)
-        search = ordering._Search(*np.zeros((5, n + 1), np.int32))
-        ordering._dissect(ordering._graph(pattern), search, leaf, order, todo)
+        search = dissection._Search(*np.zeros((5, n + 1), np.int32))
+        dissection._dissect(dissection.graph_of(pattern), search, leaf, order, todo)
         np.testing.assert_array_equal(order, dissected(pattern.toarray() != 0, list(range(n)), leaf))
 
 
@@ -96,7 +96,7 @@ def test_the_order_of_a_small_model_is_of_minimum_degree() -> None:
     assert plan(sparse.csr_array(tree)).entries == 299
     for sides in ((9, 7), (20, 20), (30, 33)):
         P = grid(*sides).P
-        dissected = ordering._dissected(ordering._symmetric_pattern(P))
+        dissected = dissection._dissected(dissection.symmetric_pattern(P))
         found = plan(P).entries
         assert found is not None
         assert found < np.tril(filled(Plan(P, dissected, None, 0.0, None, 0))).sum()
@@ -108,7 +108,7 @@ def test_tree_and_counts_are_those_of_the_fill(name: str) -> None:
     made = plan(GRAPHS[name]())
     n, below = made.order.size, filled(made)
     parent, seen, counts = np.full(n, -1, np.int32), np.full(n, -1, np.int32), np.zeros(n, np.int32)
-    graph = ordering._graph(ordering._symmetric_pattern(made.P))
+    graph = dissection.graph_of(dissection.symmetric_pattern(made.P))
     at, rows = np.cumsum(below.sum(axis=0)) - below.sum(axis=0), np.empty(below.sum(), np.uint32)
     ordering._fill(graph, ordering._Order(made.order, made.inverse), n * n, parent, seen, counts, at, rows)
     np.testing.assert_array_equal(counts, below.sum(axis=0))

@@ -32,6 +32,9 @@ TESTED_BY = {
         "play _weigh _blend _move _learn": "test_crowds.test_rounds_are_those_of_the_formulas",
         "_multiply _weave": "test_crowds.test_both_manners_agree",
     },
+    "dissection": {
+        "_dissect _bfs _thin_level _split": "test_ordering.test_states_are_ordered_by_nested_dissection",
+    },
     "exits": {
         "_soft_minima": "test_exits.test_soft_minima",
         "_sweep": "test_exits.test_sweep",
@@ -74,7 +77,6 @@ TESTED_BY = {
         "_account": "test_mixtures.test_account",
     },
     "ordering": {
-        "_dissect _bfs _thin_level _split": "test_ordering.test_states_are_ordered_by_nested_dissection",
         "_fill": "test_ordering.test_tree_and_counts_are_those_of_the_fill",
         "_postorder": "test_ordering.test_trees_are_walked_children_first",
         "_merge": "test_ordering.test_a_block_is_merged_with_its_parent_where_few_zeros_are_stored",

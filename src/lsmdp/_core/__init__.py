@@ -13,7 +13,8 @@ P, one matrix behind one interface:
 
 Linear equations with I - Q:
 
-- :mod:`~lsmdp._core.ordering`: in which order states are eliminated, and what that will cost;
+- :mod:`~lsmdp._core.dissection`: in which order states are eliminated;
+- :mod:`~lsmdp._core.ordering`: what that will cost, its fill and its blocks;
 - :mod:`~lsmdp._core.factor`: the elimination, without subtraction, and solves with it;
 - :mod:`~lsmdp._core.panels`: the same factor, made ready for many solves.
 

@@ -42,9 +42,9 @@ from numba import njit
 
 from lsmdp._core import panels
 from lsmdp._core.compile import entry, inner
+from lsmdp._core.dissection import Indices
 from lsmdp._core.ordering import (
     Blocks,
-    Indices,
     Offsets,
     Plan,
     plan,

@@ -1,14 +1,9 @@
-"""In which order the states of a sparse chain are eliminated, and what that will cost, before anything is eliminated.
+"""What the elimination of a sparse chain will cost, before anything is eliminated: its order, its fill, its blocks.
 
 To eliminate a state is to remove it and to join all of its neighbours (factor.py). Every pair that was not joined
 before is one more number to keep: the *fill*. How much there is depends on the order alone, and on the pattern of P.
-:func:`plan` takes P and returns a :class:`Plan`: the order, the fill, and the blocks in which states are removed.
-
-**The order** of up to 1,000 states is SuperLU's minimum degree (Liu, 1985): whoever has the fewest neighbours goes
-next. It fills less than what follows, and nothing has to be compiled for it. That of more states comes from nested
-dissection (George, 1973): a level of a breadth-first search cuts the graph in two; its states, the separator, are
-removed last, and either half is treated in the same way. On a grid of 316 x 316, minimum degree takes three times as
-long, and 1.3 times as many flops follow from it.
+:func:`plan` takes P and returns a :class:`Plan`: the order (dissection.py finds it), the fill, and the blocks in which
+states are removed.
 
 **The fill** is counted along the elimination tree, in which the parent of k is the first state after k that the
 removal of k joins to it. It is low on roads and grids and hopeless on random graphs, so that a caller can decline.
@@ -27,19 +22,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
-from scipy import sparse
 
-from lsmdp._core.compile import entry, inner
-from lsmdp.arrays import CSR, like
+from lsmdp._core.compile import entry
+from lsmdp._core.dissection import Graph, Indices, graph_of, inverse_of, order_of, symmetric_pattern
+from lsmdp.arrays import CSR
 
-Indices = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 _PRODUCTS_PER_NUMBER_KEPT = 20.0  # To gather a number of a factor and to keep it takes as long as so many products.
 _SHARE_OF_MEMORY = 0.25  # Factors may take this part of the memory of the machine; the rest is for all else.
 _BYTES_OF_AN_ENTRY = 16  # An entry takes so much in two factors; zeros of merged blocks and the workspace come on top.
-_STATES_FOR_MINIMUM_DEGREE = 1_000  # Up to so many states, it takes milliseconds on any graph.
-_STATES_OF_A_LEAF = 12  # Parts of at most so many states are not cut again: they make one block anyway.
 STATES_OF_A_SMALL_SUBTREE = 16  # So many make one block: its zeros cost less than to go from block to block.
 _ROWS_AT_A_TIME = 512  # Among so many rows the short ones are read first; all that they lead to stays in the cache.
 _ZEROS_OF_MERGED_BLOCKS = ((4, 0.5), (8, 0.3), (48, 0.1), (1 << 30, 0.05))  # Up to this width: this share of zeros.
@@ -61,23 +52,6 @@ class Blocks(NamedTuple):
     bases: Offsets
     parent: Indices
     tallest: int
-
-
-class _Graph(NamedTuple):
-    """The moves of a chain in both directions: the neighbours of x are indices[indptr[x]:indptr[x + 1]]."""
-
-    indptr: Indices
-    indices: Indices
-
-
-class _Search(NamedTuple):
-    """A breadth-first search: the part that each state is in, its level, the states as met, and two spare rows."""
-
-    part: Indices
-    level: Indices
-    queue: Indices
-    spare: Indices
-    sizes: Indices
 
 
 class _Order(NamedTuple):
@@ -158,7 +132,7 @@ class Plan:
         if state == self.last:
             return self
         order = np.append(self.order[self.order != state], np.int32(state))
-        return _analyse(self.P, _symmetric_pattern(self.P), order, limit=np.iinfo(np.int64).max)
+        return _analyse(self.P, symmetric_pattern(self.P), order, limit=np.iinfo(np.int64).max)
 
 
 def room() -> int:
@@ -176,52 +150,15 @@ def plan(P: CSR, limit: int | None = None) -> Plan:
     Without a limit: as many as two factors and the room to make them can have in :func:`room`. What would take more
     is counted, but never begun.
     """
-    symmetric = _symmetric_pattern(P)
-    order = _of_least_degree(symmetric) if P.shape[0] <= _STATES_FOR_MINIMUM_DEGREE else _dissected(symmetric)
+    symmetric = symmetric_pattern(P)
+    order = order_of(symmetric)
     found = _analyse(P, symmetric, order, room() // _BYTES_OF_AN_ENTRY if limit is None else limit)
     fits = limit is not None or found.bytes <= room()
     return found if fits else Plan(P, order, None, found.flops, None, 0)
 
 
-def inverse_of(order: Indices) -> Indices:
-    """The place of each state in this order."""
-    inverse = np.empty_like(order)
-    inverse[order] = np.arange(order.size, dtype=np.int32)
-    return inverse
-
-
-def _symmetric_pattern(P: CSR) -> CSR:
-    ones = like(P, np.ones(P.nnz, dtype=np.int8))
-    both = sparse.csr_array(ones + ones.T)
-    both.sort_indices()
-    return both
-
-
-def _graph(symmetric: CSR) -> _Graph:
-    return _Graph(symmetric.indptr, symmetric.indices)
-
-
-def _of_least_degree(symmetric: CSR) -> Indices:
-    """SuperLU's order, as it comes with an incomplete factor of which nothing but the diagonal is kept."""
-    from scipy.sparse.linalg import spilu
-
-    n = int(symmetric.shape[0])
-    matrix = sparse.csc_array((np.full(symmetric.nnz, 0.5 / n), symmetric.indices, symmetric.indptr), shape=(n, n))
-    matrix = sparse.csc_array(matrix + sparse.eye_array(n))
-    options = {"SymmetricMode": True}
-    made = spilu(matrix, drop_tol=1.0, fill_factor=1.0, permc_spec="MMD_AT_PLUS_A", options=options)
-    return inverse_of(made.perm_c.astype(np.int32))
-
-
-def _dissected(symmetric: CSR) -> Indices:
-    n = int(symmetric.shape[0])
-    order, todo = np.arange(n, dtype=np.int32), np.empty(4 * n + 4, dtype=np.int32)
-    _dissect(_graph(symmetric), _Search(*np.zeros((5, n + 1), dtype=np.int32)), _STATES_OF_A_LEAF, order, todo)
-    return order
-
-
 def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:
-    graph, n = _graph(symmetric), order.size
+    graph, n = graph_of(symmetric), order.size
     parent, seen, counts = np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.int32)
     nowhere, nothing = np.full(n, -1, dtype=np.int64), np.empty(0, dtype=np.uint32)
     entries = _fill(graph, _Order(order, inverse_of(order)), limit, parent, seen, counts, nowhere, nothing)
@@ -259,7 +196,7 @@ def _join(tree: Indices, sizes: Indices, small: int, joins: npt.NDArray[np.bool_
     joins |= np.cumsum(inside[:-1], dtype=np.int8) > 0
 
 
-def _blocks(graph: _Graph, order: Indices, first: Indices, tree: Indices, counts: Indices) -> tuple[Blocks, int]:
+def _blocks(graph: Graph, order: Indices, first: Indices, tree: Indices, counts: Indices) -> tuple[Blocks, int]:
     """The blocks, and the numbers on the stack at most. A block has the rows of its last state, whatever was merged."""
     total, widths, heights = first.size - 1, np.diff(first).astype(np.int64), counts[first[1:] - 1].astype(np.int64)
     starts = np.concatenate(([0], np.cumsum(heights)))
@@ -280,132 +217,6 @@ def _blocks(graph: _Graph, order: Indices, first: Indices, tree: Indices, counts
 
 # --------------------------------------------------------------------------------------------------------------
 # compiled loops
-
-
-@inner()
-def _bfs(graph: Any, search: Any, mark: Any, root: Any) -> Any:
-    """Breadth-first search from root inside its part; fills queue and level; returns how many were reached."""
-    indptr, indices, part, level, queue = graph.indptr, graph.indices, search.part, search.level, search.queue
-    here = part[root]
-    head, tail = 0, 1
-    queue[0] = root
-    level[root] = 0
-    part[root] = mark
-    while head < tail:
-        x = queue[head]
-        head += 1
-        for p in range(indptr[x], indptr[x + 1]):
-            y = indices[p]
-            if part[y] == here:
-                part[y] = mark
-                level[y] = level[x] + 1
-                queue[tail] = y
-                tail += 1
-    return tail
-
-
-@entry()
-def _dissect(graph: Any, search: Any, leaf: int, order: Any, todo: Any) -> None:
-    """Nested dissection of ``order``, after which separators come after what they separate.
-
-    All states are in part 0 of the search to begin with; ``todo``, a stack of pairs (low, high), is written over.
-    """
-    part, queue, spare = search.part, search.queue, search.spare
-    todo[0], todo[1], depth = 0, order.size, 2
-    fresh = np.int64(1)  # not a literal, for which all that takes it would be compiled twice
-    while depth > 0:
-        depth -= 2
-        low, high = todo[depth], todo[depth + 1]
-        size = high - low
-        if size <= leaf:
-            continue
-        reached = _bfs(graph, search, fresh, order[low])
-        fresh += 1
-        if reached < size:  # several components: the reached one first, then the others
-            others = 0
-            for i in range(low, high):
-                if part[order[i]] != fresh - 1:
-                    spare[others] = order[i]
-                    others += 1
-            for i in range(reached):
-                order[low + i] = queue[i]
-            for i in range(others):
-                order[low + reached + i] = spare[i]
-            todo[depth], todo[depth + 1] = low, low + reached
-            todo[depth + 2], todo[depth + 3] = low + reached, high
-            depth += 4
-            continue
-        _bfs(graph, search, fresh, queue[reached - 1])  # from a far end
-        fresh += 1
-        left, right, middle = _split(graph, search, fresh - 1, _thin_level(search, size), order, low, high)
-        if middle == 0:
-            continue
-        for i in range(low, low + left):
-            part[order[i]] = fresh
-        for i in range(low + left, low + left + right):
-            part[order[i]] = fresh + 1
-        for i in range(low + left + right, high):
-            part[order[i]] = -1
-        fresh += 2
-        todo[depth], todo[depth + 1] = low, low + left
-        todo[depth + 2], todo[depth + 3] = low + left, low + left + right
-        depth += 4
-
-
-@njit(inline="always")  # one caller: compiled once, not twice
-def _thin_level(search: Any, size: Any) -> Any:
-    """The thinnest level that leaves a third on either side, or else the one that holds the median; -1 if too few."""
-    level, queue, sizes = search.level, search.queue, search.sizes
-    levels = level[queue[size - 1]] + 1
-    if levels < 3:
-        return -1
-    for k in range(levels):
-        sizes[k] = 0
-    for i in range(size):
-        sizes[level[queue[i]]] += 1
-    before, best, cut = 0, size + 1, -1
-    for k in range(levels - 1):
-        rest = size - sizes[k]
-        if k > 0 and 3 * before >= rest and 3 * (rest - before) >= rest and sizes[k] < best:
-            best, cut = sizes[k], k
-        before += sizes[k]
-    before = 0
-    for k in range(levels):
-        before += sizes[k]
-        if cut < 0 and 2 * before >= size:
-            cut = k if k > 0 else 1
-            cut = cut if cut < levels - 2 else levels - 2
-    return cut
-
-
-@njit(inline="always")  # one caller: compiled once, not twice
-def _split(graph: Any, search: Any, mark: Any, cut: Any, order: Any, low: Any, high: Any) -> Any:
-    """Write one side, the other side and the separator to order[low:high]; only states that touch beyond separate."""
-    indptr, indices, part, level = graph.indptr, graph.indices, search.part, search.level
-    queue, spare, size = search.queue, search.spare, high - low
-    left, right, middle = 0, 0, 0
-    for i in range(size):
-        x = queue[i]
-        touches = False
-        if level[x] == cut:
-            for p in range(indptr[x], indptr[x + 1]):
-                y = indices[p]
-                if part[y] == mark and level[y] == cut + 1:
-                    touches = True
-        if cut < 0 or level[x] < cut or (level[x] == cut and not touches):
-            order[low + left] = x
-            left += 1
-        elif touches:
-            middle += 1
-            spare[size - middle] = x
-        else:
-            spare[right] = x
-            right += 1
-    for i in range(right):
-        order[low + left + i] = spare[i]
-    for i in range(middle):
-        order[low + left + right + i] = spare[size - 1 - i]
-    return left, right, middle
 
 
 @entry()

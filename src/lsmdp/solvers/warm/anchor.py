@@ -15,8 +15,9 @@ import numpy as np
 
 from lsmdp._core import sparse
 from lsmdp._core.chord import AnchorFactor, OrderedMoves
+from lsmdp._core.dissection import inverse_of
 from lsmdp._core.factor import Elimination, eliminate, pinned_where_it_lives
-from lsmdp._core.ordering import Blocks, inverse_of
+from lsmdp._core.ordering import Blocks
 from lsmdp.arrays import CSR, Floats, read_only
 from lsmdp.errors import ConvergenceError
 from lsmdp.solvers.problem import Problem
