@@ -201,7 +201,7 @@ def test_observing_many_rounds_is_observing_each(lmdp: LMDP, learner: Learner) -
 
 def test_play_shows_the_same_rounds_however_the_costs_come() -> None:
     lmdp, shown = dense(24), {}
-    made = read_costs("iid", lmdp, rounds=3000, seed=2)
+    made = read_costs("iid", lmdp, rounds=6000, seed=2)
     table = np.array(list(made))
     ways = {
         "costs": made,
@@ -212,9 +212,9 @@ def test_play_shows_the_same_rounds_however_the_costs_come() -> None:
     for name, costs in ways.items():
         rows: list[Round] = []
         run = play(lmdp, [FollowTheLeader(), Passive()], costs, watch=rows.extend)
-        assert [row.round for row in rows[::2]] == list(range(1, 3001))
+        assert [row.round for row in rows[::2]] == list(range(1, 6001))
         assert [row.learner for row in rows[:4]] == ["ftl", "passive"] * 2
-        assert run.rounds == 3000
+        assert run.rounds == 6000
         shown[name] = without_time(rows)
     assert len(set(shown.values())) == 1
     assert len(list(costs_in_blocks(made, 24))) == 2  # that many numbers are drawn at a time

@@ -22,6 +22,8 @@ from lsmdp.learners.protocol import arrays_below
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 
+_WEIGHTS_AT_A_TIME = 2**20  # A block of mixtures has at most so many weights, 8 MB: one for each move in each round.
+
 
 @dataclass
 class Player:
@@ -52,7 +54,9 @@ class Player:
 
     def play(self, t: int, costs: Floats) -> Records:
         """Play the rounds t, t + 1, ..., one for each row of costs: in one go, or one by one if the learner prefers."""
-        size = len(costs) if self.learner.takes_blocks(self.lmdp, self.state) else 1
+        size = max(1, len(costs)) if self.learner.takes_blocks(self.lmdp, self.state) else 1
+        if size > 1 and self.learner.plays_mixtures(self.lmdp, self.state):
+            size = min(size, max(1, _WEIGHTS_AT_A_TIME // self.lmdp.nnz))
         blocks = range(0, len(costs), size)
         return Records.joined([self._play(t + first, costs[first : first + size]) for first in blocks])
 
