@@ -3,10 +3,10 @@
 In: the symmetric pattern of the moves. Out: an order in which the removal of states joins few others (ordering.py).
 
 **The order** of up to 1,000 states is SuperLU's minimum degree (Liu, 1985): whoever has the fewest neighbours goes
-next. It fills less than what follows, and nothing has to be compiled for it. That of more states comes from nested
-dissection (George, 1973): a level of a breadth-first search cuts the graph in two; its states, the separator, are
-removed last, and either half is treated in the same way. On a grid of 316 x 316, minimum degree takes three times as
-long, and 1.3 times as many flops follow from it.
+next. On small grids and random graphs it fills less than what follows, and nothing has to be compiled for it. That of
+more states comes from nested dissection (George, 1973): a level of a breadth-first search cuts the graph in two; its
+states, the separator, are removed last, and either half is treated in the same way. On a grid of 316 x 316, minimum
+degree takes three times as long, and 1.3 times as many flops follow from it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lsmdp._core.compile import entry, inner
 from lsmdp.arrays import CSR, like
 
 Indices = npt.NDArray[np.int32]
-_STATES_FOR_MINIMUM_DEGREE = 1_000  # Up to so many states, it takes milliseconds on any graph.
+_STATES_FOR_MINIMUM_DEGREE = 1_000  # Up to so many states, it takes a few hundredths of a second on any graph.
 _STATES_OF_A_LEAF = 12  # Parts of at most so many states are not cut again: they make one block anyway.
 
 

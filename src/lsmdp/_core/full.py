@@ -193,7 +193,7 @@ def width(n: int) -> int:
 
 
 def aligned(count: int, padded: int, kind: type[np.floating[Any]] = np.float64) -> Floats:
-    """So many rows of padded zeros, from a multiple of 64 bytes on; elsewhere rounds take up to a quarter longer.
+    """So many rows of padded zeros, from a multiple of 64 bytes on; elsewhere products take a quarter longer.
 
     Rows in double precision all begin there, those in single precision at multiples of 32.
     """
