@@ -2,10 +2,10 @@
 
 The unit is one product P @ x of scipy for the same P, measured in the same minutes: it moves with the machine, so
 ratios stay comparable. A game begins at round 1000: the costs before are summed up, their leader is solved for once,
-and WARM rounds are played before the clock starts. A turn plays the next rounds of lsmdp, then some of each peer, on
-the same costs. After every round of lsmdp its certificate is evaluated again by the numpy lines of peers.py;
-``certified`` counts the rounds where that interval is at most 1e-3 / t, and a case with fewer than all of them does not
-count.
+and a turn is played before the clock starts, of WARM rounds at least. A turn plays the next rounds of lsmdp, then some
+of each peer, on the same costs. After every round of lsmdp its certificate is evaluated again by the numpy lines of
+peers.py; ``certified`` counts the rounds where that interval is at most 1e-3 / t, and a case with fewer than all of
+them does not count.
 
 "learn" is the learner alone: ``observe_block`` for as many rounds as ``play`` gives it at once, which is one on large
 models. "with accounts" is a round with exact losses, laws and divergences. Renewals are blocks after which the
@@ -66,6 +66,11 @@ class Case:
     turn: int = 20
     full: bool = False
     track: bool = False
+
+    @property
+    def warm(self) -> int:
+        """The rounds before the clock starts: a first block of many rounds takes longer than the next ones."""
+        return max(WARM, self.turn)
 
 
 class Game:
@@ -177,10 +182,10 @@ def measure(name: str, blocks: Blocks) -> dict[str, Any]:
     """One case: turns of products, lsmdp and its peers."""
     case = CASES[name]
     lmdp = case.model()
-    x, rounds = np.ones(lmdp.n), WARM + case.turn * (blocks.most + 2)
+    x, rounds = np.ones(lmdp.n), case.warm + case.turn * (blocks.most + 2)
     learner = lsmdp.TrackTheLeader() if case.track else lsmdp.FollowTheLeader(tolerance=WIDTH / (FIRST + rounds))
     game = Game(lmdp, case.costs, learner, rounds)
-    game.play(WARM)
+    game.play(case.warm)
     game.seconds, game.steps, game.renewals, game.certified, game.rounds = [], [], 0, 0, 0
     peers = {who: PEERS[who](lmdp.P, np.exp(-lead_of(game.state).v), GIVEN_UP) for who in case.peers}
 
@@ -213,7 +218,7 @@ def measure(name: str, blocks: Blocks) -> dict[str, Any]:
         "states": lmdp.n,
         "entries": lmdp.nnz,
         "learner": learner.name,
-        "from_round": FIRST + WARM + 1,
+        "from_round": FIRST + case.warm + 1,
         "rounds": played,
         "product_seconds": product,
         "median_products": median(timed) / product,

@@ -177,7 +177,7 @@ class Policy(AnyPolicy):
 
     def matrix(self) -> CSR:
         """Q as a CSR array. Entries below the smallest positive float are 0 in it."""
-        return freeze(like(self.lmdp.P, self.lmdp.moves.weights(self.v)))
+        return freeze(like(self.lmdp.P, self.lmdp.moves.weights(self.flow)))
 
     @cached_property
     def _stationary(self) -> Floats:
@@ -199,7 +199,7 @@ class Policy(AnyPolicy):
         """By state reduction in the order that the model keeps, where that is cheap and no move has underflowed."""
         if not self._is_reducible:
             return None
-        weights = self.lmdp.moves.weights(self.v)
+        weights = self.lmdp.moves.weights(self.flow)
         if weights.min() < NORMAL:
             return None
         try:

@@ -6,10 +6,10 @@ function v, and nobody outside asks which of the two it is:
     flow(v)                         e^{-v/T}, its sums over the moves of each state, and their logarithms
     scaled_sums(v)                  the same sums, each row by itself relative to the least v that it leads to
     residual(c, v)                  r = Bv - v, and bounds on it with all rounding enclosed
-    weights(v)                      the entries of Q_v at the places of P's
     push(v, p), expect(v, f)        p Q_v and Q_v f
     kl(v)                           KL(Q_v || P) for each state
     sample(v, states, uniforms)     next states, drawn from Q_v
+    weights(flow)                   the entries of Q_v at the places of P's, from what is known of v
     step(flow, p)                   p Q_v and KL(Q_v || P), from what is known of v
     control(flow, kl, p, after)     T p.KL(Q_v || P), from what ``step`` gave
     divergence(flow, other)         KL(Q_v || Q_o) and max |Q_v - Q_o|, from what is known of both
@@ -96,9 +96,9 @@ class Sparse:
         """r = Bv - v, and bounds on all of its entries; they are wider by ``slack``, or by ``rounding``."""
         return sparse.residual(self.P, c, v, self.temperature, self.rounding if slack is None else slack)
 
-    def weights(self, v: Floats) -> Floats:
+    def weights(self, flow: Flow) -> Floats:
         """The entries of Q_v at the places of P's."""
-        return sparse.policy_weights(self.P, v, self.temperature)
+        return sparse.chances(self.P, flow)
 
     def scaled_sums(self, v: Floats) -> tuple[Floats, Floats]:
         """The least v that each state leads to, and the sum of e^{-v} over its moves, scaled by that."""

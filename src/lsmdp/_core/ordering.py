@@ -31,7 +31,7 @@ Offsets = npt.NDArray[np.int64]
 _PRODUCTS_PER_NUMBER_KEPT = 20.0  # To gather a number of a factor and to keep it takes as long as so many products.
 _SHARE_OF_MEMORY = 0.25  # Factors may take this part of the memory of the machine; the rest is for all else.
 _BYTES_OF_AN_ENTRY = 16  # An entry takes so much in two factors; zeros of merged blocks and the workspace come on top.
-STATES_OF_A_SMALL_SUBTREE = 16  # So many make one block: its zeros cost less than to go from block to block.
+STATES_OF_A_SMALL_SUBTREE = 14  # So many make one block: its zeros cost less than to go from block to block.
 _ROWS_AT_A_TIME = 512  # Among so many rows the short ones are read first; all that they lead to stays in the cache.
 _ZEROS_OF_MERGED_BLOCKS = ((4, 0.5), (8, 0.3), (48, 0.1), (1 << 30, 0.05))  # Up to this width: this share of zeros.
 

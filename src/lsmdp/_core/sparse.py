@@ -51,7 +51,7 @@ from lsmdp._core.explog import exponentials, extremes, logarithms
 from lsmdp._core.threads import in_slices
 from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen, like, row_sums
 
-_EXPONENTS_AT_A_TIME = 1 << 14  # So many are computed in one go: their arguments stay in the cache, and add no memory.
+_STATES_IN_ONE_GO = 1 << 16  # So many at a time: what is computed of them stays in the cache, and adds little memory.
 _BLOCK = 256  # Rows whose sums wait for their logarithms: some arrays of so many numbers stay in the nearest cache.
 NORMAL = 2.3e-308  # The smallest positive float of full precision.
 SURELY_NORMAL = 1e-290  # Beside a sum from here on, what is lost below 1e-308 is far less than its rounding.
@@ -128,8 +128,8 @@ def exponentials_from(P: CSR, v: Floats, low: float, high: float, temperature: f
     w = np.empty(v.size)
 
     def part(_: int, first: int, last: int) -> None:
-        for start in range(first, last, _EXPONENTS_AT_A_TIME):
-            here = slice(start, min(start + _EXPONENTS_AT_A_TIME, last))
+        for start in range(first, last, _STATES_IN_ONE_GO):
+            here = slice(start, min(start + _STATES_IN_ONE_GO, last))
             exponentials((v[here] - low) / temperature, w[here])
 
     in_slices(P.nnz, v.size, part)
@@ -138,8 +138,9 @@ def exponentials_from(P: CSR, v: Floats, low: float, high: float, temperature: f
 
 def flow(P: CSR, v: Floats, temperature: float = 1.0) -> Flow:
     """Everything about v that the steps of a round share, from one reading of P."""
-    found = _unevaluated(P, v, temperature, keep=True)
-    _bounds(P, found, np.empty(0), 0.0, np.empty(0))
+    found, none = _unevaluated(P, v, temperature, keep=True), np.empty(0)
+    given = rows(P), found, frozen(none), 0.0, False
+    in_slices(P.nnz, P.shape[0], lambda _, first, last: _certify(*given, CertificateRoom.of(none), first, last))
     return found
 
 
@@ -160,12 +161,15 @@ def update(
     given = rows(P), of, frozen(c), float(slack), False
 
     def part(_: int, first: int, last: int) -> tuple[float, float]:
-        here = slice(first, last)  # one slice after the other: what is read twice is at hand
-        np.divide(mean[0][here], mean[1], out=new[here])
-        found = _certify(*given, CertificateRoom.of(new), first, last)
-        new[here] *= share
-        new[here] += v[here]
-        return found
+        lo, hi, room = np.inf, -np.inf, CertificateRoom.of(new)
+        for start in range(first, last, _STATES_IN_ONE_GO):
+            here = slice(start, min(start + _STATES_IN_ONE_GO, last))
+            np.divide(mean[0][here], mean[1], out=new[here])
+            low, high = _certify(*given, room, start, here.stop)
+            lo, hi = min(lo, low), max(hi, high)
+            new[here] *= share
+            new[here] += v[here]
+        return lo, hi
 
     found = in_slices(P.nnz, P.shape[0], part)
     return new, min(lo for lo, _ in found), max(hi for _, hi in found)
@@ -226,10 +230,25 @@ def control_of(P: CSR, d: Floats, weights: Floats) -> tuple[Floats, Floats]:
 def policy_weights(P: CSR, v: Floats, temperature: float = 1.0) -> Floats:
     """The entries of Q_v aligned with P's (eq:optQ)."""
     _, w = exponentials_of(P, v, temperature)
-    weights = P.data * w[P.indices] if w.size else weigh_rows(P, v, temperature)[2]
-    sums = P @ w if w.size else row_sums(like(P, weights))
-    weights /= np.repeat(sums, np.diff(P.indptr))
+    return _chances(P, w, P @ w) if w.size else _steep_chances(P, v, temperature)
+
+
+def chances(P: CSR, of: Flow) -> Floats:
+    """The same where the flow of v is known."""
+    return _chances(P, of.w, of.s) if of.flat else _steep_chances(P, of.v, of.temperature)
+
+
+def _chances(P: CSR, w: Floats, sums: Floats) -> Floats:
+    weights = w.take(P.indices)
+    weights *= P.data
+    weights /= sums.repeat(P.indptr[1:] - P.indptr[:-1])
     return np.asarray(weights)
+
+
+def _steep_chances(P: CSR, v: Floats, temperature: float) -> Floats:
+    weights = weigh_rows(P, v, temperature)[2]
+    weights /= np.repeat(row_sums(like(P, weights)), np.diff(P.indptr))
+    return weights
 
 
 def push(P: CSR, v: Floats, p: Floats, temperature: float = 1.0) -> Floats:

@@ -24,6 +24,7 @@ out. A divergence may be as large as span(o)/T, but it is finite; the distance o
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -69,17 +70,25 @@ def divergence(P: CSR, of: Flow, to: Flow) -> tuple[Floats, float]:
     if not (of.flat and to.flat):
         return _steep_divergence(P, of, to)
     kl, pairs = np.empty(P.shape[0]), np.empty((of.v.size, 2))
-    apart = of.v - of.low
-    apart -= to.v - to.low
-    apart /= of.temperature
-    pairs[:, 0], pairs[:, 1] = of.w, apart
-    low, high = extremes(frozen(apart))
-    reach = max(-low, high)
+
+    def side_by_side(_: int, first: int, last: int) -> float:
+        here = slice(first, last)
+        apart = of.v[here] - of.low
+        apart -= to.v[here] - to.low
+        apart /= of.temperature
+        pairs[here, 0], pairs[here, 1] = of.w[here], apart
+        low, high = extremes(frozen(apart))
+        return float(max(-low, high))
+
+    reach = max(in_slices(P.nnz, of.v.size, side_by_side))
     given = (rows(P), read_only(pairs.ravel()), (of.s, to.s), reach, kl)
-    size = min(_BLOCK, P.shape[0])
-    most = int((P.indptr[size:] - P.indptr[:-size]).max())  # entries of a block, wherever it begins
-    found = in_slices(P.nnz, P.shape[0], lambda _, first, last: _compare(*given, np.empty((2, most)), first, last))
-    return kl, float(max(found))
+
+    def part(_: int, first: int, last: int) -> float:
+        ends = [*P.indptr[first:last:_BLOCK].tolist(), int(P.indptr[last])]
+        most = max(end - begin for begin, end in pairwise(ends))  # entries of a block
+        return float(_compare(*given, np.empty((2, most)), first, last))
+
+    return kl, max(in_slices(P.nnz, P.shape[0], part))
 
 
 def balanced_law(of: Flow, rho: Floats) -> Floats:

@@ -209,7 +209,7 @@ class Crowd:
         lmdp, moves, flows, paid = self.lmdp, self.lmdp.moves, np.zeros(self.lmdp.nnz), np.empty(len(self.states))
         for i, (law, v) in enumerate(zip(self.standing.laws, self.standing.values, strict=True)):
             flow, part = moves.flow(v.copy()), now.weights[i] * law
-            flows += part[lmdp.entry_rows] * (moves.weights(v.copy()) / lmdp.P.data)
+            flows += part[lmdp.entry_rows] * (moves.weights(flow) / lmdp.P.data)
             if k < len(costs):
                 kl, moved = moves.step(flow, law.copy(), each=False)
                 paid[i] = mean(law, costs[k]) + moves.control(flow, kl, law, moved)
