@@ -164,8 +164,7 @@ class Game:
         for _ in range(2):  # the first time, modules and compiled code are loaded
             new, peaks = lsmdp.LMDP(self.lmdp.P), []
             with traced() as peak:
-                packed = {name: x.copy() for name, x in pack(self.state).items()}
-                state = unpack(self.state, packed)
+                state = unpack(self.state, {name: x.copy() for name, x in pack(self.state).items()})
                 for k, c_t in enumerate(costs):
                     if anchored and k in renewals:
                         state.lead.kept.let_go()

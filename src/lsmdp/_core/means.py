@@ -39,27 +39,49 @@ def mean_costs(c_sum: Floats, costs: Floats, t: int, kappa: float = 0.0) -> tupl
     return means, lambda: running_sums(c_sum, costs)[0] if total is None else total
 
 
-class TrackedCosts(NamedTuple):
-    """A mean cost to track: ``before`` some rounds, and after each of them a row of ``sums`` over its count.
+class MeanCost(NamedTuple):
+    """A mean cost: a sum, over how many it is of. Without states where there is none.
 
     The quotients are made where they are used: on a large model, new memory takes longer than what is computed in it.
     """
 
-    before: Floats
+    total: Floats
+    over: float
+
+    def part(self, first: int, last: int) -> Floats:
+        """The mean in these states."""
+        return self.total[first:last] / self.over
+
+
+NO_COST = MeanCost(np.empty(0), 1.0)  # Where nothing is to be bounded, there is no cost to bound it for.
+
+
+class TrackedCosts(NamedTuple):
+    """A mean cost to track: ``before`` some rounds, and after each of them a row of ``sums`` over its count."""
+
+    before: MeanCost
     sums: Floats
     counts: Floats
 
     @classmethod
     def of(cls, c_sum: Floats, costs: Floats, t: int) -> TrackedCosts:
         """The mean of all costs; c_sum is the sum of the t rounds before."""
-        return cls(
-            c_sum / max(t, 1), running_sums(c_sum, costs), np.arange(t + 1, t + 1 + len(costs), dtype=np.float64)
-        )
+        counts = np.arange(t + 1, t + 1 + len(costs), dtype=np.float64)
+        return cls(MeanCost(c_sum, float(max(t, 1))), running_sums(c_sum, costs), counts)
+
+    @classmethod
+    def of_means(cls, before: Floats, means: Floats) -> TrackedCosts:
+        """Means that are known: before the rounds, and a row after each of them."""
+        return cls(MeanCost(before, 1.0), means, np.ones(len(means)))
+
+    def after(self, k: int) -> MeanCost:
+        """The mean after so many of the rounds."""
+        return MeanCost(self.sums[k - 1], float(self.counts[k - 1])) if k > 0 else self.before
 
     @property
     def means(self) -> Floats:
         """All of them, a row each, that before the first round first."""
-        return np.vstack([self.before, self.sums / self.counts[:, np.newaxis]])
+        return np.vstack([self.before.part(0, self.before.total.size), self.sums / self.counts[:, np.newaxis]])
 
 
 def discounted_means(mean: Floats, costs: Floats, beta: float) -> Floats:

@@ -141,12 +141,10 @@ class Sparse:
 
         ``costs`` are what is tracked; ``known`` is the flow of v, if anybody has it.
         """
-        rounds, before = len(costs.counts), costs.before
+        rounds = len(costs.counts)
         values, lo, hi = [v], np.empty(rounds), np.empty(rounds)
-        for k, mean in enumerate(zip(costs.sums, costs.counts, strict=True)):
-            if k > 0:
-                before, known = costs.sums[k - 1] / costs.counts[k - 1], None
-            given = (self.P, self.temperature, before, mean, v, known)
+        for k in range(rounds):
+            given = (self.P, self.temperature, costs.after(k), costs.after(k + 1), v, known if k == 0 else None)
             v, lo[k], hi[k] = update(*given, steps=steps, averaged=averaged, slack=self.rounding)
             values.append(v)
         return Tracked(v, values, lo, hi)
@@ -183,7 +181,7 @@ class Full(Sparse):
             out = values[done:], lo[done:], hi[done:]
             done += full.track_block(self.square, self.temperature, means[done:], steps, averaged, *out, self.rounding)
             if done < rounds:  # v spans too much
-                one = TrackedCosts(means[done], means[done + 1 : done + 2], np.ones(1))
+                one = TrackedCosts.of_means(means[done], means[done + 1 : done + 2])
                 hard = super().track(steps, averaged, one, values[done])
                 values[done + 1], lo[done], hi[done], done = hard.values[1], hard.lo[0], hard.hi[0], done + 1
         return Tracked(values[-1].copy(), values, lo, hi)

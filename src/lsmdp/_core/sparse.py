@@ -48,6 +48,7 @@ from numba import njit
 
 from lsmdp._core.compile import entry, inner
 from lsmdp._core.explog import exponentials, extremes, logarithms
+from lsmdp._core.means import MeanCost
 from lsmdp._core.threads import in_slices
 from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen, like, row_sums
 
@@ -130,7 +131,9 @@ def exponentials_from(P: CSR, v: Floats, low: float, high: float, temperature: f
     def part(_: int, first: int, last: int) -> None:
         for start in range(first, last, _STATES_IN_ONE_GO):
             here = slice(start, min(start + _STATES_IN_ONE_GO, last))
-            exponentials((v[here] - low) / temperature, w[here])
+            d = v[here] - low
+            d /= temperature
+            exponentials(d, w[here])
 
     in_slices(P.nnz, v.size, part)
     return w
@@ -151,21 +154,18 @@ def residual(P: CSR, c: Floats, v: Floats, temperature: float, slack: float = 0.
 
 
 def update(
-    P: CSR, c: Floats, v: Floats, temperature: float, mean: tuple[Floats, float], share: float, slack: float = 0.0
+    P: CSR, c: MeanCost, v: Floats, temperature: float, mean: MeanCost, share: float, slack: float = 0.0
 ) -> tuple[Floats, float, float]:
-    """v + share (Bv - v) for a mean cost, with the bounds that v proves for the cost c, if there is one.
-
-    The mean is a sum and its count.
-    """
+    """v + share (Bv - v) for a mean cost, with the bounds that v proves for the cost c, if there is one."""
     of, new = _unevaluated(P, v, temperature, keep=False), np.empty(v.size)
-    given = rows(P), of, frozen(c), float(slack), False
 
     def part(_: int, first: int, last: int) -> tuple[float, float]:
         lo, hi, room = np.inf, -np.inf, CertificateRoom.of(new)
         for start in range(first, last, _STATES_IN_ONE_GO):
             here = slice(start, min(start + _STATES_IN_ONE_GO, last))
-            np.divide(mean[0][here], mean[1], out=new[here])
-            low, high = _certify(*given, room, start, here.stop)
+            np.divide(mean.total[here], mean.over, out=new[here])
+            cost = frozen(c.part(here.start, here.stop))
+            low, high = _certify(rows(P), of, cost, float(slack), False, room, here.start, here.stop)
             lo, hi = min(lo, low), max(hi, high)
             new[here] *= share
             new[here] += v[here]
@@ -196,10 +196,10 @@ def _unevaluated(P: CSR, v: Floats, temperature: float, *, keep: bool) -> Flow:
 
 
 def _bounds(P: CSR, of: Flow, c: Floats, slack: float, r: Floats, known: bool = False) -> tuple[float, float]:
-    given = rows(P), of, frozen(c), float(slack), known
+    c = frozen(c)
 
     def part(_: int, first: int, last: int) -> tuple[float, float]:
-        return _certify(*given, CertificateRoom.of(r), first, last)
+        return _certify(rows(P), of, c[first:last], float(slack), known, CertificateRoom.of(r), first, last)
 
     found = in_slices(P.nnz, P.shape[0], part)
     return min(lo for lo, _ in found), max(hi for _, hi in found)
@@ -346,8 +346,8 @@ def _certify(
 ) -> tuple[float, float]:
     """Bounds on Bv - v if there is a cost, and whatever there is room for: s, and log s for m = low.
 
-    Where there is room for r, Bv - v for the cost 0 is added to it. With ``known``, the sums and their logarithms are
-    not computed but read. A v or a c beyond floats proves nothing.
+    The cost is that of the states from ``first`` on. Where there is room for r, Bv - v for the cost 0 is added to it.
+    With ``known``, the sums and their logarithms are not computed but read. A v or a c beyond floats proves nothing.
     """
     lo, hi, sure, size, T = np.inf, -np.inf, True, _BLOCK, of.temperature
     flat, keep, r, space = of.w.size > 0, of.logs.size > 0, room.r, room.block
@@ -367,7 +367,7 @@ def _certify(
                 steep_sums(P, of.v, T, start, m, s)
             logs_of(s, logs)
         if c.size > 0:
-            ends, cost, least = P.indptr[start : start + size + 1], c[start : start + size], SURELY_NORMAL
+            ends, cost, least = P.indptr[start : start + size + 1], c[start - first :], SURELY_NORMAL
             for k in range(size):
                 if s[k] < least:
                     least = s[k]  # one for all of the block, which spares a division a row

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from lsmdp._core import sparse
+from lsmdp._core.means import NO_COST, MeanCost
 from lsmdp._core.sparse import Flow
 from lsmdp.arrays import CSR, Floats, read_only
 
@@ -31,8 +30,8 @@ class Updated(NamedTuple):
 def update(
     P: CSR,
     temperature: float,
-    before: Floats,
-    mean: tuple[Floats, float],
+    before: MeanCost,
+    mean: MeanCost,
     v: Floats,
     known: Flow | None,
     *,
@@ -42,16 +41,16 @@ def update(
 ) -> Updated:
     """v <- B v, or (B v + B B v) / 2, ``steps`` times, for the mean after the round; ``known`` is the flow of v.
 
-    ``before`` is the mean before the round; that after it comes as a sum and its count.
+    ``before`` is the mean before the round.
     """
     if known is None or not known.flat:
         new, lo, hi = sparse.update(P, before, v, temperature, mean, 1.0, slack)
     else:
         new = known.base
-        new += mean[0] / mean[1]
+        new += mean.part(0, v.size)
         new += v
-        lo, hi = sparse.bounds(P, known, before, slack)
+        lo, hi = sparse.bounds(P, known, before.part(0, v.size), slack)
     for share in [0.5] * averaged + ([1.0] + [0.5] * averaged) * (steps - 1):
-        new, _, _ = sparse.update(P, np.empty(0), new, temperature, mean, share)
+        new, _, _ = sparse.update(P, NO_COST, new, temperature, mean, share)
     new -= new.min()
     return Updated(read_only(new), lo, hi)

@@ -225,7 +225,7 @@ class Crowd:
             if not taken:
                 store[:] = keep[i] * store + add[i] * c_t
             target = store * (1.0 / t if sums[i] else 1.0)
-            one = TrackedCosts(target, target[np.newaxis], np.ones(1))
+            one = TrackedCosts.of_means(target, target[np.newaxis])
             v[:] = self.lmdp.moves.alone.track(1, True, one, v.copy()).v
 
 

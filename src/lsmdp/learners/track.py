@@ -159,7 +159,7 @@ class TrackTheDiscounted(LearnerBase):
         """Take in each cost, and take a Bellman update for the new mean."""
         known = None if policy is None else policy.known_flow
         means = discounted_means(state.c_mean, costs, 1.0 - self.weight)
-        found = lmdp.moves.track(1, True, TrackedCosts(state.c_mean, means, np.ones(len(costs))), state.v, known)
+        found = lmdp.moves.track(1, True, TrackedCosts.of_means(state.c_mean, means), state.v, known)
         after = DiscountedTrackState(means[-1].copy(), found.v, float(found.lo[-1]), float(found.hi[-1]))
         return Played(found.values, found.lo, found.hi, np.full(len(costs), 2), after)
 
