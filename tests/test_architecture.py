@@ -451,7 +451,7 @@ SNIFFING = (
     r"learner\.name (==|in \()",
     r"\.square\b(?!\()",
 )
-MAY_SNIFF = ("learners", "_core", "solvers/warm/lead.py", "model/lmdp.py")  # leads are kept in the form of the matrix
+MAY_SNIFF = ("learners", "_core", "model/lmdp.py")
 
 
 def sniffs(source: str) -> list[str]:

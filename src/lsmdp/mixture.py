@@ -24,7 +24,7 @@ where P is reversible, Q need not be.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -57,6 +57,7 @@ class Mixture(AnyPolicy):
 
     lmdp: LMDP
     weights: Any
+    _kept: Any = field(default=None, init=False)  # what whoever plays it keeps with it, and nobody else reads
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", _as_weights(self.lmdp, self.weights))
@@ -67,8 +68,19 @@ class Mixture(AnyPolicy):
         policy = object.__new__(cls)
         object.__setattr__(policy, "lmdp", lmdp)
         object.__setattr__(policy, "weights", read_only(weights))
+        object.__setattr__(policy, "_kept", None)
         policy.__dict__["_kl"] = read_only(kl)  # where a cached property keeps what it has found
         return policy
+
+    def remember(self, what: Any) -> None:
+        """Keep something with this mixture until it is taken: its weights and its answers do not change."""
+        object.__setattr__(self, "_kept", what)
+
+    def taken_memory(self) -> Any:
+        """What was kept with this mixture, which keeps it no more."""
+        what = self._kept
+        object.__setattr__(self, "_kept", None)
+        return what
 
     def row(self, x: int | str) -> tuple[Ints, Floats]:
         """The possible next states from x, and their probabilities; x is the number of a state, or its label."""

@@ -17,18 +17,22 @@ function v, and nobody outside asks which of the two it is:
     track(...)                      Bellman updates for a mean of the costs, round after round
     account(...)                    what many rounds cost at once, as far as that can be done in one call
     rest()                          what ``account`` keeps about stationary laws from one block to the next
+    lead(...)                       the optimum for one cost after another, as far as that can be done in one call
+    inverse_at(v)                   what ``lead`` begins with at a v
     at_once                         whether many rounds take less time together than one by one
 
 **Sparse** is any P, in compressed rows. Each answer is a pass over its moves (sparse.py, sparse_play.py,
 sparse_steps.py).
 
 **Full** is a P of few states that is written out as well (full.py). A round of such a game takes less time than a call
-from Python, so it tracks and accounts for whole blocks of rounds in one call. Where v spans too much for that, and for
-all single questions, it does what Sparse does. A round has the same bits by itself as in a block.
+from Python, so it solves for leaders, tracks and accounts for whole blocks of rounds in one call. Where v spans too
+much for that, and for all single questions, it does what Sparse does. A round has the same bits by itself as in a
+block.
 
-**Chance that cannot be steered** would enter here, and nowhere else. The controller then chooses a place k with
-P (n x m), and nature moves on with K (m x n). Wherever a sum over the moves of P reads v, it would read K v, and what
-is pushed along P would be pushed along K afterwards; K = I is today's model.
+**Chance that cannot be steered** would enter here. The controller then chooses a place k with P (n x m), and nature
+moves on with K (m x n). Wherever a sum over the moves of P reads v, it would read K v, and what is pushed along P would
+be pushed along K afterwards; K = I is today's model. Solves, certificates and regrets read P themselves, through the
+loops of sparse.py and hindsight.py; these would have to read K v in the same places.
 """
 
 from __future__ import annotations
@@ -75,6 +79,7 @@ class Accounted(NamedTuple):
 
 # These are the rows of Accounted.columns.
 QUANTITIES = ("state_cost", "control_cost", "ideal_loss", "policy_change", "ideal_step")
+_NO_INVERSE: Floats = np.empty((0, 0))  # Where there is nothing to begin with, it has no rows.
 _NO_ROUNDS_ACCOUNTED: Floats = np.empty((len(QUANTITIES), 0))  # These are the columns of no rounds at all.
 
 
@@ -149,6 +154,14 @@ class Sparse:
             values.append(v)
         return Tracked(v, values, lo, hi)
 
+    def inverse_at(self, v: Floats) -> Floats:
+        """What ``lead`` begins with at this v: here nothing."""
+        return _NO_INVERSE
+
+    def lead(self, costs: Floats, gaps: Floats, v: Floats, inverse: Floats, debt: int) -> full.FullLeads | None:
+        """The optimum for each row of costs, as far as that can be done at once; None where it cannot, as here."""
+        return None
+
     @property
     def alone(self) -> Sparse:
         """The same P in compressed rows only: what takes one round at a time, whatever v spans."""
@@ -185,6 +198,14 @@ class Full(Sparse):
                 hard = super().track(steps, averaged, one, values[done])
                 values[done + 1], lo[done], hi[done], done = hard.values[1], hard.lo[0], hard.hi[0], done + 1
         return Tracked(values[-1].copy(), values, lo, hi)
+
+    def inverse_at(self, v: Floats) -> Floats:
+        """The inverse of I - Q_v, made regular (full.py)."""
+        return full.inverse_at(self.square, self.temperature, v)
+
+    def lead(self, costs: Floats, gaps: Floats, v: Floats, inverse: Floats, debt: int) -> full.FullLeads:
+        """The same, up to the first cost that is for the general solver."""
+        return full.lead_block(self.square, self.temperature, costs, gaps, v, inverse, debt, self.rounding)
 
     def rest(self) -> Equilibrium:
         """Any law, and nothing to go by yet."""

@@ -57,7 +57,7 @@ class CrowdMemory(NamedTuple):
     @classmethod
     def taken(cls, policy: Any, laws: Floats) -> CrowdMemory | None:
         """What a mixture remembers, if that is the crowd with these laws: equal mixtures may come of other crowds."""
-        known: CrowdMemory | None = None if policy is None else policy.__dict__.pop("crowd", None)
+        known: CrowdMemory | None = None if policy is None else policy.taken_memory()
         return known if known is not None and known.standing.laws is laws else None
 
     def copied(self) -> ExpertArrays:
@@ -86,7 +86,7 @@ class Mixed(NamedTuple):
         weights, kl, mass, _ = self.rounds
         made = Mixture.known(lmdp, weights[-1].copy(), kl[-1].copy())
         if self.flat:
-            made.__dict__["crowd"] = CrowdMemory(self.standing, mass[-1].copy(), self.policies, self.room)
+            made.remember(CrowdMemory(self.standing, mass[-1].copy(), self.policies, self.room))
         return made
 
 

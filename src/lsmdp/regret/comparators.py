@@ -96,7 +96,7 @@ def fixed_costs(
     T = 0
     for block in blocks_of(in_rounds(costs, lmdp.names), lmdp.n):
         for walk in walks:
-            walk.follow(block, T)
+            walk.play(block, T)
         T += len(block)
     if not T:
         raise CostError("the costs have no rounds. Give at least one cost vector.")
@@ -117,7 +117,7 @@ class _Walk:
         self.sums = np.zeros(2)
         self.kept: list[Floats] = []
 
-    def follow(self, block: Floats, done: int) -> None:
+    def play(self, block: Floats, done: int) -> None:
         """Play the rounds done+1, done+2, ... of a block."""
         laws = np.empty((len(block) + 1, self.p.size))
         laws[0] = self.p

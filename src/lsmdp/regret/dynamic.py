@@ -176,11 +176,11 @@ def work_of_replay(lmdp: LMDP, T: int, steps: int) -> float:
 
 def replay(plan: Hindsight, learners: Sequence[CompleteLearner], watch: WatchRound | None = None) -> list[Attribution]:
     """The second formula for some learners, with one reading of the costs for all of them; ``watch`` is told rounds."""
-    everyone = [_Follower(plan, learner) for learner in learners]
+    everyone = [_Replayed(plan, learner) for learner in learners]
     size, t = 0.0, 0
     for costs, ahead in plan.blocks():
         for one in everyone:
-            one.follow(t, costs, ahead)
+            one.play(t, costs, ahead)
         t += len(costs)
         size += float(np.abs(costs).max(axis=1).sum())
         if watch is not None:
@@ -188,7 +188,7 @@ def replay(plan: Hindsight, learners: Sequence[CompleteLearner], watch: WatchRou
     return [one.result(size) for one in everyone]
 
 
-class _Follower:
+class _Replayed:
     """A learner on its way through its rounds once more, beside the plan."""
 
     def __init__(self, plan: Hindsight, learner: CompleteLearner) -> None:
@@ -199,7 +199,7 @@ class _Follower:
         self.found = np.empty((plan.T, 4))  # p_t.KL, max KL, span v_t, span V_{t+1}
         self.at_a_time = max(1, _NUMBERS_OF_MOVES_AT_ONCE // plan.lmdp.nnz)
 
-    def follow(self, t: int, costs: Floats, ahead: Floats) -> None:
+    def play(self, t: int, costs: Floats, ahead: Floats) -> None:
         """The rounds after the t-th, one for each row of costs, in which the plan has the values ``ahead``."""
         size = len(costs) if self.learner.takes_blocks(self.lmdp, self.state) else 1
         for first in range(0, len(costs), size):

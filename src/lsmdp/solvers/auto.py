@@ -63,12 +63,12 @@ class Auto:
         """The best attempt of the chain; its ``how`` names the methods that led there."""
         trail = _Trail(problem, tol, v)
         if problem.n <= STATES_FOR_LAPACK:
-            steps = trail.predict(trail.follow(_PowerByScipy(_FIRST_LOOK)).rate)
+            steps = trail.predict(trail.go_on(_PowerByScipy(_FIRST_LOOK)).rate)
             if not trail.done and (steps <= _STEPS_OF_A_CALL or steps <= _bearable(problem)):
-                trail.follow(_PowerByScipy(int(_OPTIMISM * steps) + _FIRST_LOOK))
+                trail.go_on(_PowerByScipy(int(_OPTIMISM * steps) + _FIRST_LOOK))
             if not trail.done:
                 trail.story.append(f"With {problem.n:,} states, LAPACK takes less than that.")
-                trail.follow(Dense())
+                trail.go_on(Dense())
             if not trail.done:
                 trail.story.append("LAPACK has lost too many digits: what follows is made for that.")
         if not trail.done:
@@ -83,16 +83,16 @@ def _bearable(problem: Problem) -> float:
 
 def _large(problem: Problem, trail: _Trail) -> None:
     """Power steps, and then the methods in order of cost."""
-    steps = trail.predict(trail.follow(Power(_FIRST_LOOK)).rate)
+    steps = trail.predict(trail.go_on(Power(_FIRST_LOOK)).rate)
     if not trail.done and steps <= _FEW_STEPS:
-        steps = trail.predict(trail.follow(Power(int(_OPTIMISM * steps) + _FIRST_LOOK)).rate)
+        steps = trail.predict(trail.go_on(Power(int(_OPTIMISM * steps) + _FIRST_LOOK)).rate)
     known, power_steps = [] if trail.done else _known(problem, trail), steps
     if known and _SECOND_LOOK < _OPTIMISM * steps < known[0][0] / problem.P.nnz:
-        again = trail.predict(trail.follow(Power(_SECOND_LOOK)).rate)
+        again = trail.predict(trail.go_on(Power(_SECOND_LOOK)).rate)
         power_steps = again * max(1.0, again / steps)
     for method in [] if trail.done else _by_cost(problem, steps, power_steps, trail):
         if not trail.done:
-            trail.follow(method)
+            trail.go_on(method)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class _Trail:
             self.story.append("They do not shrink the gap yet.")
         return steps
 
-    def follow(self, method: Method) -> Attempt:
+    def go_on(self, method: Method) -> Attempt:
         """Let a method go on from the best v."""
         T = self.problem.lmdp.temperature
         latest = method.run(self.problem, self.attempt.v, self.tol)

@@ -23,7 +23,7 @@ from lsmdp.inputs.forms import COUNT, Form, Past, anything, vector
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 from lsmdp.solvers.certified import solve
-from lsmdp.solvers.warm.plan import NO_ANCHOR, Followed, LeaderMemory, follow
+from lsmdp.solvers.warm.plan import NO_ANCHOR, LeaderMemory, Solved, solve_in_turn, were
 
 # A policy on this many states is evaluated in about the time that a call from Python takes, some 30 microseconds.
 _STATES_OF_ONE_CALL = 4_000
@@ -59,7 +59,7 @@ class Lead:
     def passive(cls, lmdp: LMDP) -> Lead:
         """The optimum for the zero cost: do nothing, pay nothing."""
         v = np.zeros(lmdp.n)
-        inverse = np.empty((0, 0)) if lmdp.square is None else full.inverse_at(lmdp.square, lmdp.temperature, v)
+        inverse = lmdp.moves.inverse_at(v)
         return cls(v, 0.0 - lmdp.rounding, lmdp.rounding, 0, NO_ANCHOR, 0, 0.0, 0.0, inverse, 0)
 
     def policy(self, lmdp: LMDP) -> Policy:
@@ -124,29 +124,28 @@ def lead(lmdp: LMDP, costs: Floats, gaps: Floats, start: Lead) -> Leads:
     if not len(costs):
         nothing = np.empty(0)
         return Leads([start.v], nothing, nothing, np.empty(0, np.int64), start, full.UNKNOWN)
-    if lmdp.square is not None:
-        return _written_out(lmdp, lmdp.square, costs, gaps, start)
-    before = Followed(start.v, start.lo, start.hi, start.steps, start.anchor, start.age, start.spent, start.recent)
-    found, last = follow(lmdp, costs, gaps, before, start.kept)
+    at_once = lmdp.moves.lead(costs, gaps, start.v, start.inverse, start.debt)
+    if at_once is not None:
+        return _with_inverse(lmdp, costs, gaps, start, at_once)
+    before = Solved(start.v, start.lo, start.hi, start.steps, start.anchor, start.age, start.spent, start.recent)
+    found, last = solve_in_turn(lmdp, costs, gaps, before, start.kept)
     values = [start.v, *found.v] if len(found.v) < 2 else np.vstack([start.v, found.v])  # long ones are not copied
     return Leads(values, *found[1:], Lead(*last, start.inverse, start.debt, start.kept), full.UNKNOWN)
 
 
-def _written_out(lmdp: LMDP, square: full.Square, costs: Floats, gaps: Floats, start: Lead) -> Leads:
-    """The same where P is written out; what is too hard for that is solved in general."""
-    begin = start.v, start.inverse, start.debt
-    leads = full.lead_block(square, lmdp.temperature, costs, gaps, *begin, lmdp.rounding)
+def _with_inverse(lmdp: LMDP, costs: Floats, gaps: Floats, start: Lead, leads: full.FullLeads) -> Leads:
+    """The same where many costs are solved at once, with an inverse; what is too hard for that is solved in general."""
+    story = [f"{were(leads.done, 'round')} solved at once by steps with an inverse."] * bool(leads.done)
     while leads.done < len(costs):
         at = leads.done
         hard = solve(lmdp, costs[at], tol=float(gaps[at]), start=leads.v[at])
         leads.v[at + 1], (leads.lo[at], leads.hi[at]), leads.steps[at] = hard.v, hard.bounds, hard.iterations
-        inverse = full.inverse_at(square, lmdp.temperature, hard.v)
-        rest = full.lead_block(
-            square, lmdp.temperature, costs[at + 1 :], gaps[at + 1 :], hard.v, inverse, 0, lmdp.rounding
-        )
+        rest = lmdp.moves.lead(costs[at + 1 :], gaps[at + 1 :], hard.v, lmdp.moves.inverse_at(hard.v), 0)
+        assert rest is not None  # as before
         for column, more in zip((leads.v[1:], *leads[2:5]), (rest.v[1:], *rest[2:5]), strict=True):
             column[at + 1 :] = more
         leads = leads._replace(done=at + 1 + rest.done, inverse=rest.inverse, debt=rest.debt, sums=full.UNKNOWN)
+        story.append(f"One round was too hard for that, and was solved by {hard.solver}.")
     last = replace(
         start,
         v=leads.v[-1].copy(),
@@ -156,4 +155,5 @@ def _written_out(lmdp: LMDP, square: full.Square, costs: Floats, gaps: Floats, s
         inverse=leads.inverse,
         debt=leads.debt,
     )
+    start.kept.tell(last.v, story)
     return Leads(leads.v, leads.lo, leads.hi, leads.steps, last, leads.sums)

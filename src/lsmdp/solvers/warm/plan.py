@@ -1,12 +1,15 @@
 """The same model again, with a cost that has changed a little: what is tried for the next cost, and in which order.
 
-``follow`` takes costs, one a round, the gap that each may have, and what the last solve left; it returns the optimum
-for each cost with the bounds that certify it, and what it leaves for the next one. What is tried depends on what is at
-hand. An *anchor* is an earlier v at which I - Q was factored; steps with that factor (chord.py) serve many later costs.
-Sweeps (sweeps.py) and power steps need none.
+``solve_in_turn`` takes costs, one a round, the gap that each may have, and what the last solve left. It returns the
+optimum for each cost with the bounds that certify it, and what it leaves for the next one.
+
+What is tried depends on what is at hand. A *factor* is an elimination of I - Q, where Q is the policy of some v: it is
+expensive to make and cheap to use, and steps with it (chord.py) serve many later costs. That v is its *anchor*. Sweeps
+(sweeps.py) and power steps need no factor.
 
 | what is at hand | what is done for the next cost |
 |---|---|
+| a P that is written out | steps with an inverse, many costs in one call (lead.py); a solve where v is too steep |
 | no anchor, few states, and a factor is cheap | the present v becomes the anchor, at once |
 | no anchor otherwise | sweeps; then power steps with pairs; if a factor would have been cheaper, v becomes the anchor |
 | an anchor | steps with its factor; where these are dear, an attempt without it goes first |
@@ -23,10 +26,12 @@ sweeps were too few, rounds go without them; but since means of costs change les
 *When a factor is replaced.* Let making a factor cost as much as F steps, and let the rounds with it take k_1, ..., k_m
 steps. A round has then cost (F + k_1 + ... + k_m) / m steps on average. This mean falls as long as the next round takes
 fewer steps than it, and rises from there on: that is when a new factor is made, which the story calls *worn*. Whether
-rounds would take fewer steps with a new factor cannot be known. So that it is tried sooner or later, a tenth of the
-steps beyond the first of each round is left out of the sum.
+rounds would take fewer steps with a new factor cannot be known. So a tenth of the steps beyond the first of each round
+is left out of the sum: then every factor that takes more than one step a round is replaced at some time, even if that
+number never rises.
 
-*Failing.* Steps with a factor fail where another well of v becomes the deepest, and v moves far.
+*Failing.* A well of v is a region where it is cheap to stay. Steps with a factor fail where another well becomes the
+cheapest of all: then v moves far, and the policy of the anchor says little about the new one.
 
 All of it is a function of the arguments. What is kept for the next cost (:class:`LeaderMemory`), the factor at the
 anchor and what the last certificate computed of its v, can be made again from the anchor and from v, bit for bit. So a
@@ -112,12 +117,16 @@ class LeaderMemory:
         """The flow of this v, if that is the one that is kept."""
         return self.flow if self.flow is not None and _same(self.flow.v, v) else None
 
+    def tell(self, v: Floats, story: list[str]) -> None:
+        """This is how v was found."""
+        self.story, self.story_v = story, v
+
     def story_of(self, v: Floats) -> tuple[str, ...]:
         """How this v was found, if it is the last one."""
         return tuple(self.story) if _same(self.story_v, v) else ()
 
 
-class Followed(NamedTuple):
+class Solved(NamedTuple):
     """A certified v, the steps it took, and where the next cost begins.
 
     Of the anchor's rounds: their number, their steps, and the mean of the recent ones. Without an anchor, the rounds
@@ -134,9 +143,9 @@ class Followed(NamedTuple):
     recent: float
 
 
-def follow(
-    lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, kept: LeaderMemory
-) -> tuple[chord.SolvedRounds, Followed]:
+def solve_in_turn(
+    lmdp: LMDP, costs: Floats, gaps: Floats, last: Solved, kept: LeaderMemory
+) -> tuple[chord.SolvedRounds, Solved]:
     """The optimum for each row of costs, certified within its gap, each from the last; and what the last one is."""
     out, done = chord.SolvedRounds.blank(*costs.shape), 0
     kept.story.clear()
@@ -148,8 +157,8 @@ def follow(
 
 
 def _next(
-    lmdp: LMDP, costs: Floats, gaps: Floats, last: Followed, kept: LeaderMemory, out: chord.SolvedRounds
-) -> tuple[int, Followed]:
+    lmdp: LMDP, costs: Floats, gaps: Floats, last: Solved, kept: LeaderMemory, out: chord.SolvedRounds
+) -> tuple[int, Solved]:
     """The next round, or more of them if they are alike: how many, and the last of them."""
     c, tol, v, anchor, age = costs[0], float(gaps[0]), last.v, last.anchor, Age(*last[-3:])
     problem = Problem(lmdp, c if lmdp.temperature == 1.0 else read_only(c / lmdp.temperature))
@@ -161,9 +170,9 @@ def _next(
         flow = kept.flow_at(v) or lmdp.moves.flow(v)
         done, kept.flow = sweeps.sweep_block(lmdp, costs, gaps, flow, _FIRST_SWEEPS, out)
         if done:
-            kept.story.append(f"{done} rounds were solved by sweeps.")
+            kept.story.append(f"{were(done, 'round')} solved by sweeps.")
             at = done - 1
-            return done, Followed(
+            return done, Solved(
                 kept.flow.v, float(out.lo[at]), float(out.hi[at]), int(out.steps[at]), NO_ANCHOR, *chord.NEW
             )
     if not anchor.size or _is_dear(problem):  # try without, and keep the anchor
@@ -176,7 +185,7 @@ def _next(
         better = left > 0.0 and planned and left > _power_steps(problem)
         if found is not None:
             ahead, younger = (found[0], chord.NEW) if better else (NO_ANCHOR, longer)
-            return _one(out, Followed(*found, steps, ahead, *younger))
+            return _one(out, Solved(*found, steps, ahead, *younger))
         if not anchor.size:
             anchor, age = (v, chord.NEW) if better else (NO_ANCHOR, longer)
     moved, start = False, v
@@ -192,12 +201,12 @@ def _next(
         steps += int(out.steps[0])
         if found is not None:
             out.steps[0] = steps
-            kept.story.append(f"{done} rounds were solved by steps with the factor.")
+            kept.story.append(f"{were(done, 'round')} solved by steps with the factor.")
             if aged == chord.NEW:
                 kept.story.append("The factor is worn: the next one is made at the present v.")
                 kept.let_go()
                 anchor = found[0]
-            return done, Followed(*found, int(out.steps[done - 1]), anchor, *aged)
+            return done, Solved(*found, int(out.steps[done - 1]), anchor, *aged)
         start = min(start, read_only(out.v[0].copy()), key=lambda u: _gap(lmdp, c, u))
         kept.let_go()
         del made
@@ -206,10 +215,10 @@ def _next(
         anchor, age, moved = v, chord.NEW, True
     found, more = solved(problem, c, tol, start, goal if anchor.size else 0.0, kept)
     anchor, age = (found[0], chord.NEW) if anchor.size else (NO_ANCHOR, age)
-    return _one(out, Followed(*found, steps + more, anchor, *age))
+    return _one(out, Solved(*found, steps + more, anchor, *age))
 
 
-def _one(out: chord.SolvedRounds, found: Followed) -> tuple[int, Followed]:
+def _one(out: chord.SolvedRounds, found: Solved) -> tuple[int, Solved]:
     """A round that was solved by itself."""
     out.v[0], out.lo[0], out.hi[0], out.steps[0] = found[:4]
     return 1, found
@@ -219,29 +228,35 @@ def _without_factor(
     problem: Problem, c: Floats, tol: float, v: Floats, goal: float, kept: LeaderMemory, *, unaided: bool
 ) -> tuple[_Certified | None, int, float]:
     """(what was found, the steps taken, the power steps that it would have taken, 0 if few)."""
-    steps, left = 0, 0.0
+    steps, left, tried = 0, 0.0, "sweep"
     if not unaided:
         swept = sweeps.sweep(problem.lmdp, c, tol, kept.flow_at(v) or problem.lmdp.moves.flow(v), _FIRST_SWEEPS)
         kept.flow = swept.flow
         steps, left = swept.sweeps, _POWER_STEPS_OF_A_SWEEP * swept.left
         if swept.certified:
-            kept.story.append(f"{steps} sweeps were enough.")
+            kept.story.append(f"{were(steps, tried)} enough.")
             return (swept.v, swept.lo, swept.hi), steps, 0.0
     if not unaided and not steps:  # no room for sweeps
+        tried = "power step"
         look = Power(_FIRST_SWEEPS).run(problem, v / problem.lmdp.temperature, goal)
         steps = look.steps
         found = _certified(problem.lmdp, c, tol, problem.lmdp.temperature * look.v, kept) if look.gap <= goal else None
         if found is not None:
-            kept.story.append(f"{steps} power steps were enough.")
+            kept.story.append(f"{were(steps, tried)} enough.")
             return found, steps, 0.0
         left = min(log(look.gap / goal) / -log(look.rate), NEVER) if look.gap > goal and look.rate < 1.0 else NEVER
     out = chord.SolvedRounds.blank(1, v.size)
     task = chord.Task(problem, c[np.newaxis], np.array([tol]), v, _STEPS_WITHOUT_A_FACTOR, inf)
     _, found, _ = _iterated(task, nothing(problem), out, kept, chord.NEW)
     taken = int(out.steps[0])
-    before = "" if unaided else f"{steps} sweeps or power steps were too few; "
-    kept.story.append(f"{before}{taken} power steps with pairs were {_enough(found)}.")
+    before = "" if unaided else f"{were(steps, tried)} too few; "
+    kept.story.append(f"{before}{were(taken, 'power step')} with pairs {_enough(found)}.")
     return found, steps + taken, max(left, float(_POWER_STEPS_OF_A_STEP * taken))
+
+
+def were(count: int, what: str) -> str:
+    """1 round was, 2 rounds were."""
+    return f"{count} {what} was" if count == 1 else f"{count} {what}s were"
 
 
 def _enough(found: _Certified | None) -> str:
