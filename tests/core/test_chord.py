@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from lsmdp import LMDP, grid, random_graph, ring
+from lsmdp import LMDP, Policy, grid, random_graph, ring, solve
 from lsmdp._core import chord, sparse
 from lsmdp.arrays import frozen, like
 from lsmdp.solvers.problem import Problem
@@ -172,6 +172,52 @@ def test_rounds_end_where_the_certificate_does() -> None:
         r = certificate(lmdp, costs[k], found.v[k])[1]
         assert found.lo[k] <= r.min() <= r.max() <= found.hi[k] <= found.lo[k] + gaps[k]
         assert 0 < found.steps[k] <= 12
+
+
+def round_in_numpy(
+    lmdp: LMDP, inverse: np.ndarray, law: np.ndarray, c: np.ndarray, gap: float, v: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """(v, steps): d = inverse (r - law.r) for what no pair of earlier steps explains, until r is flat (T = 1)."""
+    pairs: list[tuple[np.ndarray, np.ndarray]] = []
+    for steps in range(100):
+        r = certificate(lmdp, c, v)[1].astype(float)
+        r -= r.mean()
+        if pairs:  # the change of r is known only now; all changes are orthonormal
+            move, change = pairs[-1][0], pairs[-1][1] + r
+            for known, other in pairs[:-1]:
+                move, change = move - (change @ other) * known, change - (change @ other) * other
+            pairs[-1] = move / np.linalg.norm(change), change / np.linalg.norm(change)
+        if np.ptp(r) <= (gap if steps else 0.9 * gap):  # without a step, there must be room for rounding
+            return v, steps
+        rest = r - sum((r @ change) * change for _, change in pairs)
+        d = inverse @ (rest - law @ rest) - sum((r @ change) * move for move, change in pairs)
+        pairs = [*pairs[-chord.PAIRS + 1 :], (d, -r)]
+        v = v + d
+    raise AssertionError("so many steps were not expected")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_rounds_are_those_of_numpy(name: str) -> None:
+    """The same steps in every round; both v have a residual as flat as the gap, and so are close to each other."""
+    lmdp, rng = MODELS[name](), np.random.default_rng(6)
+    n, c, gap = lmdp.n, rng.uniform(0, 1, lmdp.n), 1e-7
+    costs = c + 0.05 * rng.uniform(0, 1, (3, n))
+    v = solve(lmdp, c).v
+    made = factor(Problem(lmdp, c), v)
+    assert made is not None
+    found = chord.ChordRounds(np.empty((3, n)), np.empty(3), np.empty(3), np.zeros(3, np.int64))
+    aims = chord.ChordTargets(frozen(costs), frozen(np.full(3, gap)), frozen(v))
+    room, seen = chord.ChordRoom.of(n, made.anchor.blocks.tallest), chord.Seen(np.empty(n), False)
+    units = units_of(1.0, made.longest, 1e9)
+    done, *_ = chord.rounds(made.moves, made.anchor, aims, units, NEW, seen, room, found)
+    assert done == 3
+    inverse = np.linalg.pinv(np.eye(n) - Policy(lmdp, v).matrix().toarray())
+    law = Policy(lmdp, v).stationary()
+    for k in range(3):
+        v, steps = round_in_numpy(lmdp, inverse, law, costs[k], gap, v)
+        assert found.steps[k] == steps >= 2
+        apart = np.ptp(found.v[k] - v)
+        assert apart <= 4 * np.linalg.norm(inverse, np.inf) * gap
 
 
 def lifetime(steps: Callable[[int], float], price: float, most: int = 10_000) -> int:

@@ -178,6 +178,31 @@ def test_small_subtrees_are_joined(small: int) -> None:
     np.testing.assert_array_equal(joins, expected)
 
 
+def merged_in_numpy(parent: np.ndarray, counts: np.ndarray, starts: np.ndarray, limits: np.ndarray) -> list[int]:
+    """Where blocks begin, and the end: from the last one down, with all stored numbers and zeros counted anew."""
+    found = [int(starts[-2]), int(starts[-1])]
+    for begin, end in zip(starts[-3::-1], starts[-2:0:-1], strict=True):
+        last = found[1]  # of the block that begins at end
+        columns = np.arange(begin, last)
+        stored = (last - 1 - columns) + counts[last - 1]  # below the diagonal
+        zeros, size, width = (stored - counts[columns]).sum(), (stored + 1).sum(), last - begin
+        fits = any(width <= most and zeros <= share * size for most, share in limits)
+        found = [int(begin), *(found[1:] if parent[end - 1] == end and fits else found)]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_merged_blocks_are_those_of_numpy(seed: int) -> None:
+    rng, n = np.random.default_rng(seed), 60
+    parent = np.minimum(np.arange(1, n + 1) + (rng.random(n) < 0.2), n - 1).astype(np.int32)
+    counts = np.minimum(rng.integers(0, 12, n) + 3, np.arange(n)[::-1]).astype(np.int32)
+    starts = np.concatenate([[0], np.sort(rng.choice(np.arange(1, n), 20, replace=False)), [n]]).astype(np.int32)
+    limits, out = np.array(((4, 0.5), (8, 0.3), (48, 0.1))), np.empty(22, np.int32)
+    at = ordering._merge(parent, counts, starts, limits, out)
+    np.testing.assert_array_equal(out[at:], merged_in_numpy(parent, counts, starts, limits))
+    assert 2 < out[at:].size < 22
+
+
 def test_a_block_is_merged_with_its_parent_where_few_zeros_are_stored() -> None:
     """Two blocks of 2 states on a chain of columns with 3, 2, 1 and 0 entries, which together are one full triangle;
     and the same where the first two touch only the third, so that 2 of 6 numbers would be zeros."""

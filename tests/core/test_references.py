@@ -18,7 +18,7 @@ TESTED_BY = {
         "visits": "test_chains.test_expected_visits",
     },
     "chord": {
-        "rounds _round": "test_chord.test_rounds_end_where_the_certificate_does",
+        "rounds _round": "test_chord.test_rounds_are_those_of_numpy",
         "aged": "test_chord.test_a_factor_is_worn_once_a_new_one_would_have_paid",
         "_step": "test_chord.test_a_step_is_a_solve_for_what_the_pairs_leave",
         "_remember": "test_chord.test_pairs_are_orthonormal_and_moves_go_with_their_changes",
@@ -29,8 +29,7 @@ TESTED_BY = {
         "enclosed": "test_clocks.test_the_bounds_hold_and_every_slot_obeys_its_equation_within_the_tolerance",
     },
     "crowds": {
-        "play _weigh _blend _move _learn": "test_crowds.test_rounds_are_those_of_the_formulas",
-        "_multiply _weave": "test_crowds.test_both_manners_agree",
+        "play _weigh _blend _move _learn _multiply _weave": "test_crowds.test_rounds_are_those_of_the_formulas",
     },
     "dissection": {
         "_dissect _bfs _thin_level _split": "test_ordering.test_states_are_ordered_by_nested_dissection",
@@ -79,7 +78,7 @@ TESTED_BY = {
     "ordering": {
         "_fill": "test_ordering.test_tree_and_counts_are_those_of_the_fill",
         "_postorder": "test_ordering.test_trees_are_walked_children_first",
-        "_merge": "test_ordering.test_a_block_is_merged_with_its_parent_where_few_zeros_are_stored",
+        "_merge": "test_ordering.test_merged_blocks_are_those_of_numpy",
     },
     "panels": {
         "keep _through _write": "test_panels.test_panels_are_all_paths_through_a_block",
@@ -102,7 +101,7 @@ TESTED_BY = {
         "_attempt _extent": "test_sweeps.test_an_attempt_ends_where_its_sweeps_say",
         "_prepare _sweep _move _extremes _added": "test_sweeps.test_sweeps_are_those_of_gauss_and_seidel",
         "_split": "test_sweeps.test_sets_that_are_seldom_left_are_balanced",
-        "_levels": "test_sweeps.test_levels_are_told_apart_by_empty_bins",
+        "_levels": "test_sweeps.test_levels_are_those_of_numpy",
         "_eliminated": "test_sweeps.test_a_few_equations_are_solved",
     },
     "walks": {"_running_sums _walk": "test_walks.test_the_loop_is_its_definition"},

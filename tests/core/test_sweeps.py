@@ -237,6 +237,28 @@ def test_levels_are_told_apart_by_empty_bins() -> None:
     np.testing.assert_array_equal(level, np.arange(1000) >= 500)
 
 
+def levels_in_numpy(moved: np.ndarray) -> tuple[np.ndarray, int]:
+    """Bins of equal width, in which empty ones are borders; two halves where there are no or too many borders."""
+    least, most = moved.min(), moved.max()
+    scale = sweeps._BINS / (float(most) - float(least))
+    bins = np.minimum(((moved - least) * scale).astype(int), sweeps._BINS - 1)
+    used = np.unique(bins)
+    group = np.concatenate([[0], np.cumsum(np.diff(used) > 1)])
+    if not 2 <= group[-1] + 1 <= sweeps._MOST_LEVELS:
+        group = (used >= sweeps._BINS // 2).astype(int)
+    return group[np.searchsorted(used, bins)], max(int(group[-1]) + 1, 2)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_levels_are_those_of_numpy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    moved = (rng.integers(0, 2 + seed, 300) + rng.normal(0, 0.02, 300)).astype(np.float32)
+    level, count = levels(moved)
+    expected, groups = levels_in_numpy(moved)
+    assert count == groups
+    np.testing.assert_array_equal(level, expected)
+
+
 def test_it_does_not_matter_whether_the_new_v_takes_the_place_of_the_old() -> None:
     """As in the second attempt of a round among many. Residuals that sum up to rounding only show in which order."""
     n, rng = 2000, np.random.default_rng(6)
