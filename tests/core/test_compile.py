@@ -1,15 +1,19 @@
-"""``lsmdp compile``: afterwards, solves and games find everything compiled."""
+"""``lsmdp compile``: afterwards, solves and games find everything compiled. And what holds meanwhile."""
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
+import pytest
 from click.testing import Result
+from numba.core import config
+from numba.core.errors import TypingError
 
 import lsmdp
-from lsmdp._core.compile import watched
+from lsmdp._core.compile import entry, inner, watched
 from lsmdp.chain import is_reversible
 
 
@@ -35,3 +39,42 @@ def test_nothing_is_left_to_compile(run: Callable[..., Result]) -> None:
         policy = lsmdp.Policy(lsmdp.grid(3, 3), np.zeros(9)).matrix()
         assert is_reversible(policy.copy())  # which may be written to
     assert compiled == []
+
+
+@pytest.fixture(params=[True, False], ids=["collects", "does not"])
+def collects(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Whether the process collects garbage, before it compiles anything."""
+    before = gc.isenabled()
+    (gc.enable if request.param else gc.disable)()
+    yield request.param
+    (gc.enable if before else gc.disable)()
+
+
+def test_garbage_waits_while_loops_are_compiled(collects: bool) -> None:
+    """Also for those that another one calls; and afterwards it is as before, even if one cannot be compiled."""
+    half = inner(cache=False)(lambda x: x / 2)
+    quarter = entry(cache=False)(lambda x: half(x) / 2)
+    wrong = entry(cache=False)(lambda x: x.nothing)
+    meanwhile: list[bool] = []
+    with watched(lambda _: meanwhile.append(gc.isenabled())):
+        assert quarter(8.0) == 2.0
+        assert gc.isenabled() is collects
+        with pytest.raises(TypingError, match="nothing"):
+            wrong(8.0)
+    assert gc.isenabled() is collects
+    assert meanwhile == [False] * 3
+
+
+@pytest.mark.parametrize("usual", [0, 1])
+def test_numbers_are_taken_abreast_where_a_loop_says_so(usual: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And elsewhere as numba's switch says: in the loops that it calls, and in those that call it."""
+    monkeypatch.setattr(config, "SLP_VECTORIZE", usual)
+    third = inner(cache=False)(lambda x: x / 3)
+    sixth = inner(cache=False, abreast=True)(lambda x: third(x) / 2)
+    ninth = inner(cache=False)(lambda x: third(x) / 3)
+    both = entry(cache=False)(lambda x: sixth(x) + ninth(x))
+    compiled: list[int] = []
+    with watched(lambda _: compiled.append(config.SLP_VECTORIZE)):
+        assert both(18.0) == 5.0
+    assert compiled == [usual, 1, usual, usual]  # both, sixth, third, ninth
+    assert usual == config.SLP_VECTORIZE
