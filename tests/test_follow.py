@@ -164,6 +164,19 @@ def test_sweeps_are_tried_again_where_early_rounds_were_too_hard_for_them() -> N
     assert states[-1].lead.anchor.size == 0
 
 
+def test_a_dear_factor_is_used_without_asking_each_time_whether_it_is_needed() -> None:
+    """Three clusters: power steps alone are tried after 0, 1, 2, 4, 8, ... rounds with the factor, and at no other."""
+    lmdp, learner = clusters(3, 600, 1e-4), FollowTheLeader()
+    state, tried = learner.init(lmdp), {True: set[int](), False: set[int]()}
+    for t in range(1, 41):
+        c_t = np.random.default_rng(t).uniform(0, 1, lmdp.n)
+        before, state = state.lead, learner.observe(lmdp, state, c_t)
+        if before.anchor.size:
+            tried["power steps" in " ".join(state.lead.story)].add(before.age)
+    assert {1, 2, 4, 8, 16} <= tried[True] <= {0, 1, 2, 4, 8, 16, 32}
+    assert {3, 5, 9, 17} <= tried[False]
+
+
 def test_one_slow_mode_needs_no_factor() -> None:
     """Too large to be eliminated, and far too slow for power steps: the pairs of residuals find the two halves."""
     lmdp, learner, rng = clusters(2, 2000, 1e-3), FollowTheLeader(), np.random.default_rng(0)

@@ -12,7 +12,7 @@ expensive to make and cheap to use, and steps with it (chord.py) serve many late
 | a P that is written out | steps with an inverse, many costs in one call (lead.py); a solve where v is too steep |
 | no anchor, few states, and a factor is cheap | the present v becomes the anchor, at once |
 | no anchor otherwise | sweeps; then power steps with pairs; if a factor would have been cheaper, v becomes the anchor |
-| an anchor | steps with its factor; where these are dear, an attempt without it goes first |
+| an anchor | steps with its factor; where these are dear, an attempt without it goes first, now and then |
 | steps with the factor fail | the anchor moves to the present v, once |
 | they fail again | a solve from the best v; where an elimination is cheap, inverse iteration first (LAPACK if few) |
 | a new factor would save more than it costs | the new v becomes the anchor |
@@ -21,7 +21,7 @@ expensive to make and cheap to use, and steps with it (chord.py) serve many late
 steep for them, power steps take their place. Power steps with pairs of residuals (chord.py without a factor) remove a
 few slow modes: other chains that are nearly decomposable or nearly periodic have no more. After a round for which
 sweeps were too few, rounds go without them; but since means of costs change less and less, they are tried again after
-1, 2, 4, 8, ... such rounds.
+1, 2, 4, 8, ... such rounds. So are attempts without a factor that is dear, after 0, 1, 2, 4, 8, ... rounds with it.
 
 *When a factor is replaced.* Let making a factor cost as much as F steps, and let the rounds with it take k_1, ..., k_m
 steps. A round has then cost (F + k_1 + ... + k_m) / m steps on average. This mean falls as long as the next round takes
@@ -175,7 +175,7 @@ def _next(
             return done, Solved(
                 kept.flow.v, float(out.lo[at]), float(out.hi[at]), int(out.steps[at]), NO_ANCHOR, *chord.NEW
             )
-    if not anchor.size or _is_dear(problem):  # try without, and keep the anchor
+    if not anchor.size or (_is_dear(problem) and age.rounds.bit_count() < 2):  # try without, and keep the anchor
         waiting = 0 if anchor.size else age.rounds
         unaided = age.spent > 0.0 and waiting.bit_count() != 1
         found, steps, left = _without_factor(problem, c, tol, v, goal, kept, unaided=unaided)
