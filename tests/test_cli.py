@@ -420,4 +420,5 @@ def test_a_terminal_is_told_once_what_the_first_call_waits_for(
             told.append(capsys.readouterr().err)
             event.end_event("numba:compile", {})
     assert told == (["", "", COMPILING + "\n", ""] if terminal else [""] * 4)
-    event.start_event("numba:compile", {})  # nobody listens any more, and the clock has run out
+    event.start_event("numba:compile", {})  # nobody asks for the time any more: the clock has run out
+    event.end_event("numba:compile", {})

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from types import FunctionType
 
 import numpy as np
 import pytest
 from click.testing import Result
+from numba import njit, typeof
 from numba.core import config
 from numba.core.errors import TypingError
 
 import lsmdp
-from lsmdp._core.compile import entry, inner, watched
+from lsmdp._core import crowds
+from lsmdp._core.compile import entry, inner, never_called, watched
+from lsmdp._core.sparse import rows
 from lsmdp.chain import is_reversible
 
 
@@ -50,19 +56,26 @@ def collects(request: pytest.FixtureRequest) -> Iterator[bool]:
     (gc.enable if before else gc.disable)()
 
 
-def test_garbage_waits_while_loops_are_compiled(collects: bool) -> None:
+def test_garbage_waits_while_our_loops_are_compiled(collects: bool) -> None:
     """Also for those that another one calls; and afterwards it is as before, even if one cannot be compiled."""
+
+    def ours(function: Callable[..., object]) -> Callable[..., object]:
+        function.__module__ = "lsmdp.made_up"
+        return function
+
     half = inner(cache=False)(lambda x: x / 2)
-    quarter = entry(cache=False)(lambda x: half(x) / 2)
-    wrong = entry(cache=False)(lambda x: x.nothing)
+    quarter = entry(cache=False)(ours(lambda x: half(x) / 2))
+    wrong = entry(cache=False)(ours(lambda x: x.nothing))
+    of_others = njit(lambda x: x + 1)
     meanwhile: list[bool] = []
     with watched(lambda _: meanwhile.append(gc.isenabled())):
         assert quarter(8.0) == 2.0
         assert gc.isenabled() is collects
         with pytest.raises(TypingError, match="nothing"):
             wrong(8.0)
-    assert gc.isenabled() is collects
-    assert meanwhile == [False] * 3
+        assert gc.isenabled() is collects
+        assert of_others(1) == 2
+    assert meanwhile == [False, False, False, collects]
 
 
 @pytest.mark.parametrize("usual", [0, 1])
@@ -78,3 +91,28 @@ def test_numbers_are_taken_abreast_where_a_loop_says_so(usual: int, monkeypatch:
         assert both(18.0) == 5.0
     assert compiled == [usual, 1, usual, usual]  # both, sixth, third, ninth
     assert usual == config.SLP_VECTORIZE
+
+
+@pytest.mark.skipif(version("numba").startswith("0.60."), reason="numba 0.60 reads its switch too early")
+def test_four_experts_of_a_pool_are_taken_at_once() -> None:
+    """In what LLVM makes of a product with P, and not without having been asked to."""
+    arguments = rows(lsmdp.grid(5, 5).P), np.ones((5, 25)), np.ones((25, 4)), np.ones((8, 25))
+    kinds, loop = tuple(map(typeof, arguments)), crowds._multiply.py_func
+    for function, several in ((loop, True), (FunctionType(loop.__code__, vars(crowds)), False)):
+        made = inner(cache=False, fastmath={"contract"})(function)
+        made.compile(kinds)
+        assert bool(re.search(r"fmul \w+ <\d x double>", made.inspect_llvm(kinds))) is several
+
+
+def test_it_is_told_which_loops_were_never_called(run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that Python can call; in the command it is an oversight of ours, and no success."""
+    forgotten = entry(cache=False)(lambda x: x)
+    forgotten.py_func.__module__, forgotten.py_func.__name__ = "lsmdp._core.made_up", "forgotten"
+    assert "_core.made_up.forgotten" in never_called()
+    monkeypatch.setattr("lsmdp.cli.compile.jobs", lambda: iter([("nothing", lambda: None)]))
+    done = run("compile", "--json")
+    assert done.exit_code == 1
+    assert "_core.made_up.forgotten" in done.stdout
+    assert "Not reached, and compiled when first called: " in done.stderr
+    forgotten(1.0)
+    assert "_core.made_up.forgotten" not in never_called()

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import mpmath
 import numpy as np
+from numba import njit
 
 from lsmdp._core import explog
+
+
+@njit
+def logs(x, out):  # type: ignore[no-untyped-def]
+    explog.logarithms(x, out)
 
 
 def furthest(found: np.ndarray, exact: list[mpmath.mpf]) -> float:
@@ -14,7 +20,10 @@ def furthest(found: np.ndarray, exact: list[mpmath.mpf]) -> float:
 
 
 def test_exponentials() -> None:
-    x = np.concatenate([[0.0, 700.0, 1e-300, 0.5 * np.log(2)], np.random.default_rng(0).uniform(0, 700, 4000)])
+    rng = np.random.default_rng(0)
+    few = [0.0, 700.0, 1e-300, 0.5 * np.log(2)]
+    parts = [rng.uniform(0, 700, 4000), rng.uniform(0, 1e-3, 100), np.log(2) * np.arange(100)]
+    x = np.concatenate([few, *parts])
     out = np.empty_like(x)
     explog.exponentials(x, out)
     with mpmath.workdps(40):
@@ -26,9 +35,10 @@ def test_exponentials() -> None:
 def test_logarithms() -> None:
     rng = np.random.default_rng(1)
     near, far = 1.0 + rng.uniform(-0.4, 0.6, 2000), 10.0 ** rng.uniform(-307, 308, 2000)
-    x = np.concatenate([[1.0, np.nextafter(1.0, 2.0), 2.3e-308, 1.7e308], near, far])
+    close, cut = 2.0 ** -rng.uniform(1, 52, 300), np.sqrt(0.5) * (1.0 + 2.0**-52 * np.arange(-8, 8))
+    x = np.concatenate([[1.0, np.nextafter(1.0, 2.0), 2.3e-308, 1.7e308], near, far, 1.0 - close, 1.0 + close, cut])
     out = np.empty_like(x)
-    explog.logarithms(x, out)
+    logs(x, out)
     with mpmath.workdps(40):
         exact = [mpmath.log(mpmath.mpf(one)) for one in x]
         assert out[0] == 0.0

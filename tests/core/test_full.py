@@ -7,7 +7,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import mpmath
 import numpy as np
 import pytest
 
@@ -23,11 +22,9 @@ from lsmdp import (
     runs,
 )
 from lsmdp._core import (
-    explog,
     full,
     sparse,
 )
-from lsmdp.arrays import EPS
 from lsmdp.costs import families
 from lsmdp.game import (
     Game,
@@ -96,35 +93,6 @@ def _lmdp(request: pytest.FixtureRequest) -> LMDP:
 
 def uniform(T: int, n: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).uniform(0, 1, (T, n))
-
-
-class TestNumbers:
-    """exp and log within the 2 ulp that the enclosure leaves room for, against 40 digits."""
-
-    @staticmethod
-    def worst(found: np.ndarray, true: list[mpmath.mpf]) -> float:
-        return max(
-            abs(mpmath.mpf(float(a)) - b) / (EPS * abs(b)) if b else float(a != 0)
-            for a, b in zip(found, true, strict=True)
-        )
-
-    def test_exponentials(self) -> None:
-        rng = np.random.default_rng(0)
-        x = np.concatenate([rng.uniform(0, 100, 400), rng.uniform(0, 1e-3, 100), np.log(2) * np.arange(100), [0.0] * 8])
-        out = np.empty_like(x)
-        explog.exponentials(x, out)
-        with mpmath.workdps(40):
-            assert self.worst(out, [mpmath.exp(-mpmath.mpf(float(v))) for v in x]) < 2
-
-    def test_logarithms(self) -> None:
-        rng = np.random.default_rng(1)
-        close = 1.0 - 2.0 ** -rng.uniform(1, 52, 300)
-        x = np.concatenate([rng.uniform(0, 1, 300), close, 2.0 - close, np.exp(-rng.uniform(0, 100, 200)), [1.0] * 4])
-        x = np.concatenate([x, np.sqrt(0.5) * (1 + EPS * np.arange(-8, 8))])
-        out = np.empty_like(x)
-        explog.logarithms(x, out)
-        with mpmath.workdps(40):
-            assert self.worst(out, [mpmath.log(mpmath.mpf(float(v))) for v in x]) < 2
 
 
 def test_the_leader_of_every_round_is_certified(lmdp: LMDP) -> None:

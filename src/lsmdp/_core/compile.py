@@ -3,20 +3,23 @@
 ``entry()`` and ``inner()`` are the decorators for the two kinds. Compiled loops are kept on disk, beside the sources or
 where NUMBA_CACHE_DIR says, so that only the first call waits.
 
-While numba compiles, two things are not as usual (:class:`_WhileCompiling`):
+While numba compiles one of these loops, two things are not as usual (:class:`_WhileCompiling`):
 
-- Python's garbage collector waits. Of the millions of small objects that numba makes, it would find hardly any to be
-  garbage, and to look through them takes a twentieth of a first call.
+- Python's garbage collector waits, for the whole process. Of the millions of small objects that numba makes, it would
+  find hardly any to be garbage, and to look through them takes a twentieth of a first call.
 - Loops with ``abreast`` have LLVM take a few numbers that lie side by side at once ("superword-level parallelism"), as
   it takes many steps of a loop at once by itself. numba has a switch for that (NUMBA_SLP_VECTORIZE), but only one for
-  all functions of a process, and most of them take longer to compile and gain nothing.
+  all functions of a process, and most of them take longer to compile and gain nothing. numba 0.60 reads its switch too
+  early to heed this.
 """
 
 from __future__ import annotations
 
 import gc
+import pkgutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +29,8 @@ from numba.core import config, event
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _numba: Any = config  # It sets its switches at run time, so that their types are not known.
-_abreast: set[Any] = set()  # The loops that were declared so.
+_abreast: set[Any] = set()  # These loops were declared so.
+_entries: list[Any] = []  # These loops have a way in from Python.
 
 
 def entry(*, allocates: bool = False, abreast: bool = False, **options: Any) -> Callable[[Function], Function]:
@@ -43,9 +47,12 @@ def entry(*, allocates: bool = False, abreast: bool = False, **options: Any) -> 
     made: Callable[[Function], Function] = njit(**given)
 
     def declared(function: Function) -> Function:
+        loop = made(function)
         if abreast:
             _abreast.add(function)
-        return made(function)
+        if "no_cpython_wrapper" not in options:
+            _entries.append(loop)
+        return loop
 
     return declared
 
@@ -78,6 +85,14 @@ def watched(begins: Callable[[str], None], ends: Callable[[str], None] = lambda 
         yield
 
 
+def never_called() -> list[str]:
+    """Loops with a way in from Python that were not called in this process, so that they may not be compiled yet."""
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)], f"{__package__}."):
+        import_module(module.name)
+    ours = (loop for loop in _entries if loop.py_func.__module__.startswith(f"{__package__}."))
+    return sorted(_short(loop.py_func) for loop in ours if not loop.signatures)
+
+
 class _WhileCompiling(event.Listener):
     """What is not as usual while a loop is compiled, and as it was afterwards; numba compiles one loop at a time.
 
@@ -85,21 +100,22 @@ class _WhileCompiling(event.Listener):
     """
 
     def __init__(self) -> None:
-        self.collects, self.switches = True, list[int]()
+        self.collects, self.switches = False, list[int]()
 
     def on_start(self, one: Any) -> None:
         """The switch is set for this loop; those that wait have left theirs in ``switches``."""
-        if not self.switches:
+        function = getattr(one.data.get("dispatcher"), "py_func", None)
+        self.switches.append(_numba.SLP_VECTORIZE)
+        _numba.SLP_VECTORIZE = int(function in _abreast or self.switches[0])
+        if len(self.switches) == 1 and getattr(function, "__module__", "").startswith("lsmdp."):
             self.collects = gc.isenabled()
             gc.disable()
-        self.switches.append(_numba.SLP_VECTORIZE)
-        dispatcher = one.data.get("dispatcher")
-        _numba.SLP_VECTORIZE = int(getattr(dispatcher, "py_func", None) in _abreast or self.switches[0])
 
     def on_end(self, _: Any) -> None:
-        """The switch is that of whoever waits for this loop."""
+        """The switch is that of whoever waits for this loop; garbage is collected again if it was before."""
         _numba.SLP_VECTORIZE = self.switches.pop()
         if not self.switches and self.collects:
+            self.collects = False
             gc.enable()
 
 
@@ -109,5 +125,8 @@ event.register("numba:compile", _WhileCompiling())  # type: ignore[no-untyped-ca
 def _name(compiling: Any) -> str:
     if "dispatcher" not in compiling.data:
         return "a function"
-    loop = compiling.data["dispatcher"].py_func
-    return f"{loop.__module__.removeprefix('lsmdp.')}.{loop.__name__}"
+    return _short(compiling.data["dispatcher"].py_func)
+
+
+def _short(function: Any) -> str:
+    return f"{function.__module__.removeprefix('lsmdp.')}.{function.__name__}"

@@ -72,12 +72,12 @@ def soft_minima(P: CSR, v: Floats, temperature: float, inside: Any) -> tuple[Flo
 
 def sweep(P: CSR, own: Floats, v: Floats, temperature: float, order: Ints, discount: float = 1.0) -> None:
     """Set v(x) = own(x) - T log sum_y P(x,y) e^{-discount v(y)/T} in this order, in place; y != x if discount = 1."""
-    _sweep(rows(P), frozen(own), v, temperature, discount, frozen(order))
+    _sweep(rows(P), frozen(own), v, temperature, discount, frozen(np.ascontiguousarray(order)))
 
 
 def sweep_linear(A: Rows, gain: Floats, source: Floats, f: Floats, order: Ints, power: float = 1.0) -> None:
     """Set f(x) = gain(x) (source(x) + sum_y A(x,y) f(y))^power in this order, in place; y != x if power = 1."""
-    _sweep_linear(A, frozen(gain), frozen(source), f, frozen(order), power)
+    _sweep_linear(A, frozen(gain), frozen(source), f, frozen(np.ascontiguousarray(order)), power)
 
 
 def leading(P: CSR, known: Any) -> Ints | None:

@@ -79,7 +79,7 @@ def exponentials(x: Any, out: Any) -> None:
         out[i] = (1.0 + (s + t * (even + s * odd))) * power
 
 
-@entry(fastmath={"contract"})
+@inner(fastmath={"contract"})
 def logarithms(x: Any, out: Any) -> None:
     """out = log x for positive normal numbers."""
     for i in range(x.size):

@@ -121,7 +121,7 @@ def _visits(P: Floats, leave: Floats) -> Floats:
     """(I - P)^{-1}, where each row of P misses ``leave`` of 1: expected visits before leaving."""
     n = leave.size
     if n <= _STATES_ONE_BY_ONE:
-        return np.asarray(chains.visits(P, leave))
+        return np.asarray(chains.visits(np.ascontiguousarray(P), leave))
     a, b = slice(0, n // 2), slice(n // 2, n)
     N_b = _visits(P[b, b], leave[b] + P[b, a].sum(axis=1))
     reach, out = N_b @ P[b, a], P[a, b] @ N_b

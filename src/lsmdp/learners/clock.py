@@ -37,7 +37,7 @@ import numpy as np
 
 from lsmdp._core.clocks import Day, Manner, PlayedDays, enclosed, keep_plan
 from lsmdp._core.sparse import rows
-from lsmdp.arrays import Floats, read_only
+from lsmdp.arrays import Floats, frozen, read_only
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import BEYOND_COUNTS, LARGEST_NUMBER, Form, Past
 from lsmdp.learners.base import Bounds, LearnerBase, require_memory
@@ -126,7 +126,7 @@ class Clock(LearnerBase):
         kept = PlayedDays(
             np.empty((rounds + 1, lmdp.n)), np.empty(rounds), np.empty(rounds), np.empty(rounds, np.int64)
         )
-        keep_plan(rows(lmdp.P), manner, state.t, np.ascontiguousarray(costs, np.float64), day, kept)
+        keep_plan(rows(lmdp.P), manner, state.t, frozen(np.ascontiguousarray(costs, np.float64)), day, kept)
         lo, hi = enclosed(day, slack)
         forecasts, values, low, high = (read_only(part) for part in day)
         after = ClockState(state.t + rounds, forecasts, values, low, high, lo, hi, int(kept.passes[-1]))

@@ -22,7 +22,7 @@ from lsmdp._core.crowds import ExpertArrays, Matrix, Means, MixtureRounds, Other
 from lsmdp._core.means import TrackedCosts
 from lsmdp._core.mixtures import Odds, completed_rows, hedge
 from lsmdp._core.sparse import rows
-from lsmdp.arrays import Floats, Ints, mean
+from lsmdp.arrays import Floats, Ints, frozen, mean
 from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import LARGEST_NUMBER
 from lsmdp.learners.complete import CompleteLearner
@@ -142,7 +142,7 @@ class Crowd:
         now = Weighing(odds.weights.copy(), odds.losses.copy(), np.array([odds.gap, odds.range]), share, odds.t)
         given, known, k = (self.experts.means, others, now, standing, self.room, out), self.known is not None, 0
         while k <= count:
-            k, played = play(self.P, Span(costs, k, known, lmdp.temperature), *given)
+            k, played = play(self.P, Span(frozen(costs), k, known, lmdp.temperature), *given)
             flat = k > count
             if not flat and not played:
                 self._alone(k, costs, now, out)

@@ -226,7 +226,7 @@ def _time_average(lmdp: LMDP, values: Floats, p1: Floats, temperature: float) ->
     first, state = P.indptr[:-1], np.repeat(np.arange(lmdp.n), np.diff(P.indptr))
     size = max(1, BLOCK_NUMBERS // lmdp.nnz)
     for begin in range(1, len(values), size):
-        ahead = values[begin : begin + size][:, P.indices]
+        ahead = values[begin : begin + size].take(P.indices, axis=1)
         ahead -= np.minimum.reduceat(ahead, first, axis=1)[:, state]
         chances = P.data * np.exp(-ahead / temperature)
         chances /= np.add.reduceat(chances, first, axis=1)[:, state]  # eq:optQ
