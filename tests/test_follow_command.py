@@ -21,7 +21,7 @@ from typer.testing import CliRunner, Result
 import lsmdp
 from lsmdp.cli import app
 from lsmdp.errors import SpecError
-from lsmdp.follow.loop import Loop
+from lsmdp.follow.loop import ControlLoop
 from lsmdp.follow.memory import Memory
 
 Run = Callable[..., Result]
@@ -112,7 +112,7 @@ def test_whatever_ends_it_no_answered_round_is_lost(tmp_path: Path) -> None:
     """SIGTERM, SIGKILL, Ctrl-C, a broken pipe: together they answer like one loop that was never stopped."""
     lmdp = lsmdp.ring(7)
     lines = lines_of(lmdp, 40)
-    loop = Loop.of(lmdp, lsmdp.FollowTheLeader())
+    loop = ControlLoop.of(lmdp, lsmdp.FollowTheLeader())
     expected = [json.loads(json.dumps(loop.answer(line))) for line in lines]
     path = tmp_path / "file"
     begin = iter(range(0, 40, 10))
@@ -237,7 +237,7 @@ class TestOptions:
         for other in (["ring:6"], ["ring:5", "--learner", "track"], ["ring:5", "--temperature", 2]):
             result = self.follow(*other, "--state", path)
             assert result.exit_code == 2
-            assert "was kept for another loop, which differs in" in result.stderr
+            assert "was kept for another control loop, which differs in" in result.stderr
             assert path.read_bytes() == before
 
     def test_what_cannot_be_kept_is_not_answered(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from lsmdp.errors import (
     CostError,
     SpecError,
 )
-from lsmdp.follow.loop import Loop, examined, plain
+from lsmdp.follow.loop import ControlLoop, examined, plain
 from lsmdp.follow.memory import Memory
 from lsmdp.learners import NAMES, completed, learner_by_name
 
@@ -45,7 +45,7 @@ class TestAnswers:
     @pytest.mark.parametrize("name", sorted(set(NAMES) - {CLAIRVOYANT, "visited"}))
     def test_they_are_the_loop_of_the_readme(self, name: str) -> None:
         learner = learner_by_name(name)
-        loop, (whole,) = Loop.of(RING, learner, start=0), completed(learner)
+        loop, (whole,) = ControlLoop.of(RING, learner, start=0), completed(learner)
         state = whole.init(RING, np.eye(RING.n)[0])
         for t, c_t in enumerate(costs_of(RING, 12), start=1):
             state = learner.observe(RING, state, c_t)
@@ -59,7 +59,7 @@ class TestAnswers:
 
     @pytest.mark.parametrize("name", ["ftl", "track"])
     def test_the_bounds_hold_for_the_mean_of_all_costs(self, name: str) -> None:
-        loop, costs = Loop.of(RING, learner_by_name(name), start=0), costs_of(RING, 30)
+        loop, costs = ControlLoop.of(RING, learner_by_name(name), start=0), costs_of(RING, 30)
         for t in range(1, 31):
             answer = loop.answer(said(cost=costs[t - 1].tolist()))
             assert answer is not None
@@ -69,20 +69,20 @@ class TestAnswers:
             assert name == "track" or hi - lo <= 1e-6
 
     def test_passive_claims_nothing(self) -> None:
-        answer = Loop.of(RING, lsmdp.Passive(), start=0).answer(said(cost=[0.5] * 5))
+        answer = ControlLoop.of(RING, lsmdp.Passive(), start=0).answer(said(cost=[0.5] * 5))
         assert answer is not None
         assert answer["average_cost_bounds"] is None
 
     def test_the_first_law_is_that_of_P(self) -> None:
         states, chances = RING.P[[2]].indices, RING.P[[2]].data
         for line in (said(state=2), said(state="2")):
-            answer = Loop.of(RING, lsmdp.FollowTheLeader()).answer(line)
+            answer = ControlLoop.of(RING, lsmdp.FollowTheLeader()).answer(line)
             assert answer is not None
             assert answer["round"] == 0
             assert answer["next"] == pytest.approx({str(y): p for y, p in zip(states, chances, strict=True)}, rel=1e-15)
 
     def test_a_line_without_a_cost_asks(self) -> None:
-        loop = Loop.of(RING, lsmdp.FollowTheLeader(), start=1)
+        loop = ControlLoop.of(RING, lsmdp.FollowTheLeader(), start=1)
         first = loop.answer(said(cost=[0, 0.5, 1, 0.5, 0]))
         state = loop.kept.state
         assert loop.answer(b"{}") == first
@@ -94,7 +94,7 @@ class TestAnswers:
         assert loop.kept.state is state
 
     def test_by_label_and_by_position(self) -> None:
-        one, other = (Loop.of(NAMED, lsmdp.FollowTheLeader()) for _ in range(2))
+        one, other = (ControlLoop.of(NAMED, lsmdp.FollowTheLeader()) for _ in range(2))
         by_label = one.answer('{"cost": {"駅": 0.9, "Büro": 0.1, "café": 0.4}, "state": "café"}'.encode())
         assert by_label == other.answer(said(cost=[0.1, 0.4, 0.9], state=1))
         assert by_label is not None
@@ -102,25 +102,25 @@ class TestAnswers:
         assert set(by_label["next"]) == {"Büro", "café", "駅"}
 
     def test_a_scale(self) -> None:
-        one = Loop.of(RING, lsmdp.FollowTheLeader(), start=0, scale=(70.0, 0.0), missing=70.0)
-        other = Loop.of(RING, lsmdp.FollowTheLeader(), start=0)
+        one = ControlLoop.of(RING, lsmdp.FollowTheLeader(), start=0, scale=(70.0, 0.0), missing=70.0)
+        other = ControlLoop.of(RING, lsmdp.FollowTheLeader(), start=0)
         assert one.answer(said(cost={"2": 35, "3": 0})) == other.answer(said(cost=[0, 0, 0.5, 1, 0]))
 
     def test_states_that_were_dropped_may_have_costs(self) -> None:
         weights = np.array([[0, 1, 0, 0], [0, 0.5, 0.5, 0], [0, 0.5, 0.25, 0.25], [0, 0, 1, 0]])
         lmdp = lsmdp.LMDP.repaired(weights, ["gone", "a", "b", "c"], largest_class=True)
-        one, other = (Loop.of(lmdp, lsmdp.FollowTheLeader(), start="b") for _ in range(2))
+        one, other = (ControlLoop.of(lmdp, lsmdp.FollowTheLeader(), start="b") for _ in range(2))
         assert one.answer(said(cost=[9, 0.1, 0.2, 0.3])) == other.answer(said(cost=[0.1, 0.2, 0.3]))
         assert one.answer(said(cost={"gone": 0, "a": 1, "b": 0, "c": 0})) == other.answer(said(cost=[1, 0, 0]))
         assert one.refused == 0
-        lax = Loop.of(lmdp, lsmdp.FollowTheLeader(), start="b", missing=0.5)
+        lax = ControlLoop.of(lmdp, lsmdp.FollowTheLeader(), start="b", missing=0.5)
         answer = lax.answer(said(cost={"A": 1, "B": 0}))  # nothing but strangers: the names are wrong
         assert answer is not None
         assert 'there is a cost for "A", which is no state of the model' in answer["error"]
 
     @pytest.mark.parametrize("line", [b"", b"\n", b"  \t\r\n"])
     def test_blank_lines_count_as_lines_only(self, line: bytes) -> None:
-        loop = Loop.of(RING, lsmdp.FollowTheLeader(), start=0)
+        loop = ControlLoop.of(RING, lsmdp.FollowTheLeader(), start=0)
         assert loop.answer(line) is None
         assert loop.answer(b"?\n") == {
             "error": "it is not JSON (character 1: Expecting value). Write one object a line.",
@@ -128,7 +128,7 @@ class TestAnswers:
         }
 
     def test_a_byte_order_mark_and_dos_lines(self) -> None:
-        loop = Loop.of(RING, lsmdp.FollowTheLeader())
+        loop = ControlLoop.of(RING, lsmdp.FollowTheLeader())
         answer = loop.answer(b'\xef\xbb\xbf{"state": 1}\r\n')
         assert answer is not None
         assert answer["state"] == "1"
@@ -182,7 +182,7 @@ REFUSED = [
 class TestRefusals:
     @pytest.mark.parametrize(("line", "complaint"), REFUSED, ids=[str(line[:30]) for line, _ in REFUSED])
     def test_a_line_that_cannot_be_used_changes_nothing(self, line: bytes, complaint: str) -> None:
-        loop = Loop.of(RING, lsmdp.FollowTheLeader(), start=0)
+        loop = ControlLoop.of(RING, lsmdp.FollowTheLeader(), start=0)
         loop.answer(said(cost=[0, 0.5, 1, 0.5, 0]))
         before = loop.kept
         answer = loop.answer(line)
@@ -195,7 +195,7 @@ class TestRefusals:
 
     def test_numbers_are_labels_where_labels_are_numbers(self) -> None:
         """Of nodes 1, 2 and 3, nobody who counts from 0 is told about node 1 when asking for 0."""
-        loop = Loop.of(lsmdp.LMDP(RING.P[:3, :3], ["1", "2", "3"], normalise=True), lsmdp.FollowTheLeader())
+        loop = ControlLoop.of(lsmdp.LMDP(RING.P[:3, :3], ["1", "2", "3"], normalise=True), lsmdp.FollowTheLeader())
         for state, name in ((1, "1"), ("3", "3")):
             answer = loop.answer(said(state=state))
             assert answer is not None
@@ -206,7 +206,7 @@ class TestRefusals:
             assert f'there is no state "{state}". The labels of this model are numbers' in answer["error"]
 
     def test_nobody_has_said_where_the_system_is(self) -> None:
-        loop = Loop.of(RING, lsmdp.FollowTheLeader())
+        loop = ControlLoop.of(RING, lsmdp.FollowTheLeader())
         for line in (b"{}", said(cost=[0] * 5)):
             answer = loop.answer(line)
             assert answer is not None
@@ -220,7 +220,7 @@ class TestRefusals:
         def give_up(*_: object) -> None:
             raise ConvergenceError("no certificate was found")
 
-        loop = Loop.of(RING, lsmdp.FollowTheLeader(), start=0)
+        loop = ControlLoop.of(RING, lsmdp.FollowTheLeader(), start=0)
         before = loop.kept
         with monkeypatch.context() as patch:
             patch.setattr(lsmdp.FollowTheLeader, "observe", give_up)
@@ -231,7 +231,7 @@ class TestRefusals:
         assert answer["round"] == 1
 
     def test_a_long_line_gets_a_short_answer(self) -> None:
-        loop = Loop.of(RING, lsmdp.FollowTheLeader())
+        loop = ControlLoop.of(RING, lsmdp.FollowTheLeader())
         for line in (said(state="x" * 10**6), said(**{"y" * 10**6: 1}), said(cost={"z" * 10**6: 1}, state=0)):
             answer = loop.answer(line)
             assert answer is not None
@@ -250,7 +250,7 @@ class TestRefusals:
         )
     )
     def test_no_line_whatsoever_is_too_much(self, line: bytes) -> None:
-        loop = Loop.of(lsmdp.sticky(0.7), lsmdp.FollowTheLeader(), start=0)
+        loop = ControlLoop.of(lsmdp.sticky(0.7), lsmdp.FollowTheLeader(), start=0)
         before, answer = loop.kept, loop.answer(line)
         json.dumps(answer, allow_nan=False)
         if answer is None:
@@ -305,29 +305,29 @@ class TestRefusals:
 
     def test_what_cannot_begin(self) -> None:
         with pytest.raises(SpecError, match=r'"btl" sees the cost of the round that it plays.*Use ftl\.'):
-            Loop.of(RING, learner_by_name(CLAIRVOYANT))
+            ControlLoop.of(RING, learner_by_name(CLAIRVOYANT))
         with pytest.raises(AssumptionError, match="not irreducible"):
-            Loop.of(lsmdp.LMDP(np.eye(2)), lsmdp.FollowTheLeader())
+            ControlLoop.of(lsmdp.LMDP(np.eye(2)), lsmdp.FollowTheLeader())
         with pytest.raises(SpecError, match=r"--missing is 2. It must lie between 0 and 1"):
-            Loop.of(RING, lsmdp.FollowTheLeader(), missing=2.0)
+            ControlLoop.of(RING, lsmdp.FollowTheLeader(), missing=2.0)
         with pytest.raises(SpecError, match=r"--missing is nan"):
-            Loop.of(RING, lsmdp.FollowTheLeader(), missing=float("nan"))
+            ControlLoop.of(RING, lsmdp.FollowTheLeader(), missing=float("nan"))
         with pytest.raises(SpecError, match="the scale is 1 to 1"):
-            Loop.of(RING, lsmdp.FollowTheLeader(), scale=(1.0, 1.0))
+            ControlLoop.of(RING, lsmdp.FollowTheLeader(), scale=(1.0, 1.0))
         with pytest.raises(SpecError, match='there is no state "9"'):
-            Loop.of(RING, lsmdp.FollowTheLeader(), start=9)
+            ControlLoop.of(RING, lsmdp.FollowTheLeader(), start=9)
 
 
 class TestMemories:
-    def loop(self, path: Path, **options: Any) -> Loop:
+    def loop(self, path: Path, **options: Any) -> ControlLoop:
         lmdp = lsmdp.ring(5)
-        made = Loop.of(lmdp, lsmdp.FollowTheLeader(), **options)
+        made = ControlLoop.of(lmdp, lsmdp.FollowTheLeader(), **options)
         made.remember(Memory(path, lmdp, made.learner))
         return made
 
     def test_every_answer_is_in_the_file(self, tmp_path: Path) -> None:
         """Each line is answered by a process that dies afterwards, but for its file."""
-        one = Loop.of(RING, lsmdp.FollowTheLeader())
+        one = ControlLoop.of(RING, lsmdp.FollowTheLeader())
         lines = [said(state=2), said(cost=[0, 0.2, 0.4, 0.6, 0.8]), b"?", said(cost=[1] * 5, state=4), b"{}"]
         lines += [said(cost=c_t.tolist()) for c_t in costs_of(RING, 5)]
         for line in lines:

@@ -212,7 +212,7 @@ class TestRefusals:
     )
     def test_another_model_or_learner(self, worked: Worked, lmdp: lsmdp.LMDP, learner: Learner, complaint: str) -> None:
         before = worked.path.read_bytes()
-        with pytest.raises(SpecError, match=f"was kept for another loop.*{complaint}.*choose another file"):
+        with pytest.raises(SpecError, match=f"was kept for another control loop.*{complaint}.*choose another file"):
             lsmdp.load(worked.path, lmdp, learner)
         with pytest.raises(SpecError, match=complaint):
             Memory(worked.path, lmdp, learner).begin(Knowledge(learner.init(lmdp)))

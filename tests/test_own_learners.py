@@ -13,7 +13,7 @@ import pytest
 
 import lsmdp
 from lsmdp.checks import CheckError, check_learner
-from lsmdp.follow.loop import Loop
+from lsmdp.follow.loop import ControlLoop
 from lsmdp.game import Game
 from lsmdp.learners import (
     NAMES,
@@ -83,7 +83,7 @@ def test_three_methods_are_enough_for_files_and_loops(tmp_path: Path) -> None:
     state = costs_for(SMALL)[0]
     lsmdp.save(tmp_path / "file", SMALL, Three(), state)
     assert lsmdp.load(tmp_path / "file", SMALL, Three()).tobytes() == state.tobytes()
-    loop = Loop.of(SMALL, Three())
+    loop = ControlLoop.of(SMALL, Three())
     answer = loop.answer(json.dumps({"cost": state.tolist(), "state": 0}).encode())
     assert answer is not None
     chances = lsmdp.Policy(SMALL, state).row(0)[1]
@@ -367,7 +367,7 @@ def test_no_other_way_in_takes_it(learner: Any, tmp_path: Path) -> None:
     for way in (
         lambda: lsmdp.save(tmp_path / "file", SMALL, learner, np.zeros(5)),
         lambda: lsmdp.load(tmp_path / "file", SMALL, learner),
-        lambda: Loop.of(SMALL, learner),
+        lambda: ControlLoop.of(SMALL, learner),
         lambda: lsmdp.certify(SMALL, costs_for(SMALL), learner),
         lambda: list(lsmdp.rounds(SMALL, learner, costs_for(SMALL))),
     ):
@@ -523,6 +523,6 @@ def test_of_our_own_learners_only_btl_sees_it(name: str) -> None:
 
 def test_nobody_who_sees_it_closes_a_loop_or_is_certified() -> None:
     with pytest.raises(lsmdp.SpecError, match='"Declared" sees the cost of the round that it plays'):
-        Loop.of(SMALL, Declared())
+        ControlLoop.of(SMALL, Declared())
     with pytest.raises(lsmdp.SpecError, match="Declared sees costs before they are paid"):
         lsmdp.certify(SMALL, costs_for(SMALL), Declared())

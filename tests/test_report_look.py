@@ -65,7 +65,7 @@ def test_a_network_is_within_its_frame_and_can_be_zoomed_and_moved(town: Path, w
 
 def test_names_stand_beside_the_states_of_a_small_network_only(town: Path, tmp_path: Path) -> None:
     assert told_by(town)["map"]["names"][:2] == ["stop 1", "stop 2"]
-    large = played(tmp_path / "run", network(tmp_path / "large.npz", maps.STATES_WITH_NAMES + 1), "iid", 3)
+    large = played(tmp_path / "run", network(tmp_path / "large.npz", maps.NAMED_STATES + 1), "iid", 3)
     assert told_by(large)["map"]["names"] is None
 
 

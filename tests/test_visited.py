@@ -20,7 +20,7 @@ from lsmdp import CostError, FollowTheLeader, Passive, Policy, SpecError, Visite
 from lsmdp.checks import CheckError, check_learner
 from lsmdp.cli import app
 from lsmdp.costs.moves import in_unit
-from lsmdp.follow.loop import Loop
+from lsmdp.follow.loop import ControlLoop
 from lsmdp.follow.memory import Memory
 from lsmdp.game import Game
 from lsmdp.game.walkers import replay
@@ -368,7 +368,7 @@ def said(**words: Any) -> bytes:
 
 def test_a_line_with_one_number_is_what_that_state_cost() -> None:
     learner = Visited()
-    loop, state = Loop.of(LMDP_, learner), learner.init(LMDP_)
+    loop, state = ControlLoop.of(LMDP_, learner), learner.init(LMDP_)
     for t, (x, cost) in enumerate([(0, 0.3), (4, 1), (2, 0.25)], start=1):
         state = learner.observe_at(LMDP_, state, x, cost)
         answer = loop.answer(said(cost=cost, state=x)) or {}
@@ -383,7 +383,7 @@ def test_a_line_with_one_number_is_what_that_state_cost() -> None:
 
 
 def test_passive_takes_both_kinds_of_lines() -> None:
-    loop = Loop.of(LMDP_, Passive(), start=0)
+    loop = ControlLoop.of(LMDP_, Passive(), start=0)
     assert (loop.answer(said(cost=0.5)) or {})["round"] == 1
     assert (loop.answer(said(cost=[0.5] * N)) or {})["round"] == 2
 
@@ -403,18 +403,18 @@ def test_passive_takes_both_kinds_of_lines() -> None:
     ],
 )
 def test_a_line_that_cannot_be_used_changes_nothing(line: bytes, sentence: str) -> None:
-    loop = Loop.of(LMDP_, Visited(), start=3)
+    loop = ControlLoop.of(LMDP_, Visited(), start=3)
     before = loop.kept
     assert sentence in (loop.answer(line) or {})["error"]
     assert loop.kept is before
 
 
 def test_scales_and_costs_of_moves() -> None:
-    loop = Loop.of(LMDP_, Visited(), start=1, scale=(70.0, 0.0))
+    loop = ControlLoop.of(LMDP_, Visited(), start=1, scale=(70.0, 0.0))
     loop.answer(said(cost=35))
     assert loop.kept.state.means[1] == 0.5
     lmdp, moves = in_unit(LMDP_, np.triu(np.full((N, N), 0.5)))
-    loop = Loop.of(lmdp, Visited(), moves=moves)
+    loop = ControlLoop.of(lmdp, Visited(), moves=moves)
     loop.answer(said(cost=0.5, state=2))
     assert loop.kept.state.means[2] == moves.added(np.full(N, 0.5))[2]
 
@@ -423,11 +423,11 @@ def test_scales_and_costs_of_moves() -> None:
 @pytest.mark.parametrize("learner", [Visited(), Passive()], ids=["visited", "passive"])
 def test_a_memory_goes_on_to_the_last_bit(lmdp: lsmdp.LMDP, learner: Any, tmp_path: Path) -> None:
     lines = [said(cost=float(cost), state=t % lmdp.n) for t, cost in enumerate(COSTS[:12, 0])]
-    whole = Loop.of(lmdp, learner)
+    whole = ControlLoop.of(lmdp, learner)
     expected = [whole.answer(line) for line in lines]
     found = []
     for part in (lines[:5], lines[5:]):
-        loop = Loop.of(lmdp, learner)
+        loop = ControlLoop.of(lmdp, learner)
         loop.remember(Memory(tmp_path / "learner", lmdp, learner))
         found += [loop.answer(line) for line in part]
         assert loop.memory is not None
@@ -441,7 +441,7 @@ def test_a_record_that_is_none_of_this_learner_is_refused(tmp_path: Path) -> Non
     for at, costs in ((0, np.full(N, 0.5)), (-1, np.array([0.5]))):
         place = tmp_path / f"learner {at}"
         memory = Memory(place, LMDP_, Visited())
-        memory.begin(Loop.of(LMDP_, Visited()).kept)
+        memory.begin(ControlLoop.of(LMDP_, Visited()).kept)
         memory.add(at, costs)
         memory.file.close()
         with pytest.raises(SpecError, match="is damaged: "):

@@ -32,7 +32,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.errors import LsmdpError
-from lsmdp.follow.loop import Loop
+from lsmdp.follow.loop import ControlLoop
 from lsmdp.follow.memory import load, save
 from lsmdp.game import Game, Records, Round, Run, play, start_law
 from lsmdp.learners import Along, CompleteLearner, LearnerLike, State, VisitingLearner
@@ -195,9 +195,9 @@ def _check_checkpoint(trial: Trial) -> None:
 def _check_memory(trial: Trial) -> None:
     """Saved and loaded."""
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder, "learner")
-        save(place, trial.lmdp, trial.learner, trial.states[_MIDDLE])
-        state = load(place, trial.lmdp, trial.learner)
+        path = Path(folder, "learner")
+        save(path, trial.lmdp, trial.learner, trial.states[_MIDDLE])
+        state = load(path, trial.lmdp, trial.learner)
     for c_t in trial.costs[_MIDDLE:]:
         state = trial.learner.observe(trial.lmdp, state, c_t)
     trial.require(trial.bits(state) == trial.bits(trial.states[-1]), "plays on differently after save and load")
@@ -208,11 +208,11 @@ def _check_loop(trial: Trial) -> None:
     if trial.learner.clairvoyant:
         return
     lmdp = trial.lmdp
-    place = 0 if lmdp.labels is None else lmdp.labels[0]
-    loop = Loop.of(lmdp, trial.learner, start=place)
+    first = 0 if lmdp.labels is None else lmdp.labels[0]
+    loop = ControlLoop.of(lmdp, trial.learner, start=first)
     for t, (c_t, state) in enumerate(zip(trial.costs, trial.states[1:], strict=True), start=1):
-        answer = loop.answer(json.dumps({"cost": c_t.tolist(), "state": place}).encode()) or {}
-        trial.require("next" in answer, f"has no answer in round {t} of a loop: {answer.get('error')}")
+        answer = loop.answer(json.dumps({"cost": c_t.tolist(), "state": first}).encode()) or {}
+        trial.require("next" in answer, f"has no answer in round {t} of a control loop: {answer.get('error')}")
         chances = trial.learner.policy(lmdp, state).row(0)[1]
         same = list(answer["next"].values()) == chances.tolist()
         trial.require(same, f"plays on differently line by line, in round {t}")

@@ -57,7 +57,7 @@ class Mixture(AnyPolicy):
 
     lmdp: LMDP
     weights: Any
-    _kept: Any = field(default=None, init=False)  # what whoever plays it keeps with it, and nobody else reads
+    _kept: Any = field(default=None, init=False, repr=False)  # Whoever plays it keeps it here; nobody else reads it.
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", _as_weights(self.lmdp, self.weights))

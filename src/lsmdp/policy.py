@@ -14,7 +14,7 @@ Whatever its form, a policy says what it does (``row``, ``sample``, ``push``, ``
 If P is reversible with respect to rho, then so is Q_v with respect to rho w (P w), for every v: the product
 rho(x) w(x) (P w)(x) Q_v(y|x) = rho(x) P(x,y) w(x) w(y) is symmetric. The stationary law then needs no linear algebra.
 
-The loops scale each row by its own largest weight, so that no span of v underflows (sparse.py). v is taken as it
+Compiled loops scale each row by its own largest weight, so that no span of v underflows (sparse.py). v is taken as it
 stands, float by float: Q_v is then a certain kernel, and what is said of it here is true of that kernel. Its entries
 are known to a relative 745 eps where they are not below the smallest float, since differences of v are taken before
 they are divided by T.
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from lsmdp._core.factor import LEAST_PIVOT, eliminate
-from lsmdp._core.sparse import NORMAL, Flow
+from lsmdp._core.sparse import LEAST_NORMAL_FLOAT, Flow
 from lsmdp.arrays import (
     CSR,
     Floats,
@@ -191,7 +191,7 @@ class Policy(AnyPolicy):
             law = long_run_law(Q)
         except AssumptionError:
             raise _beyond() from None
-        if Q.data.min() < NORMAL and not self._is_settled(Q, int(law.argmax())):
+        if Q.data.min() < LEAST_NORMAL_FLOAT and not self._is_settled(Q, int(law.argmax())):
             raise _beyond()
         return law
 
@@ -200,7 +200,7 @@ class Policy(AnyPolicy):
         if not self._is_reducible:
             return None
         weights = self.lmdp.moves.weights(self.flow)
-        if weights.min() < NORMAL:
+        if weights.min() < LEAST_NORMAL_FLOAT:
             return None
         try:
             factors = eliminate(self.lmdp.elimination_plan, weights)

@@ -58,7 +58,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyP
     lmdp, rng = random_graph(2000, 7), np.random.default_rng(0)
     u, c, law = rng.uniform(0, 4, 2000), rng.uniform(0, 1, 2000), rng.dirichlet(np.ones(2000))
     for module in (threads, sparse_play):
-        monkeypatch.setattr(module, "LARGE", 1)
+        monkeypatch.setattr(module, "MOVES_OF_A_LARGE_P", 1)
     found = []
     for workers in (1, 2, 3):
         with ThreadPoolExecutor(workers) as pool:
@@ -80,7 +80,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyP
 
 def test_slices_cover_all_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for entries, n, large in ((10, 7, 100), (100, 7, 100), (100, 3, 1)):
-        monkeypatch.setattr(threads, "LARGE", large)
+        monkeypatch.setattr(threads, "MOVES_OF_A_LARGE_P", large)
         covered = threads.in_slices(entries, n, lambda k, first, last: (k, first, last))
         rows = [x for _, first, last in covered for x in range(first, last)]
         assert rows == list(range(n))
@@ -92,7 +92,7 @@ def test_slices_agree_with_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     u, law = rng.uniform(0, 4, 500), rng.dirichlet(np.ones(500))
     whole = sparse_play.play(lmdp.P, sparse.flow(lmdp.P, u), law)
     for module in (threads, sparse_play):
-        monkeypatch.setattr(module, "LARGE", 1)
+        monkeypatch.setattr(module, "MOVES_OF_A_LARGE_P", 1)
     for one, other in zip(sparse_play.play(lmdp.P, sparse.flow(lmdp.P, u), law), whole, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-14)
 

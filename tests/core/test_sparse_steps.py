@@ -59,7 +59,7 @@ def test_bits_do_not_depend_on_threads_or_strips(monkeypatch: pytest.MonkeyPatch
     lmdp, rng = random_graph(3000, 7), np.random.default_rng(2)
     v, c_sum, c_t = rng.uniform(0, 4, 3000), rng.uniform(0, 9, 3000), rng.uniform(0, 1, 3000)
     given = (lmdp.P, 1.0, MeanCost(c_sum, 9.0), MeanCost(c_t, 1.0), v)
-    monkeypatch.setattr(threads, "LARGE", 1)
+    monkeypatch.setattr(threads, "MOVES_OF_A_LARGE_P", 1)
     found = []
     for workers, strip in ((1, 3000), (2, 3000), (3, 256)):
         monkeypatch.setattr(sparse, "_STATES_IN_ONE_GO", strip)

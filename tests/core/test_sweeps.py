@@ -107,7 +107,7 @@ def attempted(
 ) -> tuple[np.ndarray, float, int, float]:
     """d, the gap that is expected of it, the sweeps and the last contraction, where nothing is slow."""
     d, shift, rate, steps, span, size = r / -np.diag(Q_I), 0.0, 1.0, 0, np.ptp(r), np.sqrt(np.mean(r * r))
-    goal = max(goal, sweeps._SHARE_NOT_LINEAR * span**2, sweeps._PRECISION * span)
+    goal = max(goal, sweeps._SHARE_NOT_LINEAR * span**2, sweeps._SHARE_LOST_IN_SINGLE * span)
     while span * rate > goal and steps < limit:
         look = 2 * size * rate**2 <= goal or steps + 1 == limit
         d, e = swept(Q_I, r, d, shift, chunk)

@@ -73,7 +73,7 @@ def test_the_bits_are_those_of_a_run_that_was_resumed(temperature: float, monkey
     assert swept.certified
     for kept, computed in zip(swept.flow, sparse.flow(lmdp.P, swept.v.copy(), temperature), strict=True):
         np.testing.assert_array_equal(kept, computed)
-    monkeypatch.setattr(sweeps, "LARGE", 0)
+    monkeypatch.setattr(sweeps, "MOVES_OF_A_LARGE_P", 0)
     other = LMDP(lmdp.P, temperature=temperature)
     again = sweeps.sweep(other, c_next, TOL, other.moves.flow(v.copy()), 60)
     np.testing.assert_array_equal(again.v, swept.v)

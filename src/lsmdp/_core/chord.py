@@ -1,4 +1,10 @@
-"""Compiled rounds of steps with a factor from earlier (solvers/warm/chord.py says what they are and why).
+"""Compiled rounds of steps with a factor from earlier (solvers/warm/chord.py says why).
+
+With r = c - T log(Pz / z), z = e^{-v/T}, and a factor of I - Q at an earlier v, whose chain has the law mu, a step is
+
+    v <- v + d,    (I - Q) d = r - mu.r,
+
+once r is lowered along the pairs (move, change of r) of the last steps.
 
 A *round* is one cost for which v is to be found; :func:`rounds` goes through several. In a round, :func:`_look` proves
 bounds for the present v, and :func:`_step` moves v by a solve with the factor, until the bounds are narrow enough.
@@ -22,7 +28,9 @@ from lsmdp._core.explog import exponentials, extremes
 from lsmdp._core.panels import backward, forward
 from lsmdp.arrays import EPS
 
-PAIRS = 3  # So many steps are remembered with what they did to the residual.
+# So many steps are remembered with what they did to the residual. With one, power steps do not do for two clusters, and
+# with none, rounds of a moving target take a quarter more.
+PAIRS = 3
 _WEIGHT_OF_A_ROUND = 0.5  # The mean of the recent rounds moves halfway to each new one.
 _SHARE_IN_DOUBT = 0.1  # This part of the steps beyond the first of a round does not count against a new factor.
 _SPAN_OF_SAFE_FLOATS = 500.0  # Up to this span of v / T, the numbers e^{-v/T} are far from the end of floats.

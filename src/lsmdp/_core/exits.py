@@ -39,14 +39,13 @@ import numpy as np
 
 from lsmdp._core.compile import entry
 from lsmdp._core.explog import exponentials, extremes
-from lsmdp._core.sparse import Rows, rows
+from lsmdp._core.sparse import SURELY_NORMAL, Rows, rows
 from lsmdp._core.threads import in_slices
 from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen
 
 # Up to this span of v / T one exponential for each state does: the largest sum loses 5 * 100 eps.
 _SPAN_OF_ONE_EXPONENTIAL = 100.0
 _MOST_PASSES = 20  # So many passes take as long as to transpose a large P; on a random graph, a few do.
-_LEAST_SAFE_SUM = 1e-290  # In a sum from here on, what is lost below 1e-308 is far below any rounding.
 
 
 class Scaled(NamedTuple):
@@ -112,7 +111,7 @@ def _soft_minima(moves: Any, scaled: Any, inside: Any, temperature: float, out: 
         b = m + temperature * surprise
         out[0, x] = b
         out[1, x] = EPS * (temperature * (3.0 * entries + 2.0 + 5.0 * abs(surprise)) + abs(b))
-        out[1, x] += temperature * entries * (1e-300 / min(s, _LEAST_SAFE_SUM) * 1e-23)
+        out[1, x] += temperature * entries * (1e-300 / min(s, SURELY_NORMAL) * 1e-23)
 
 
 @entry()

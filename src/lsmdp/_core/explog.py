@@ -25,13 +25,13 @@ from lsmdp._core.compile import entry, inner
 
 # The sum of these is log 2; the first ends in 21 zero bits, so that its product with an exponent is exact.
 _LOG2_HIGH, _LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10
-SHIFT = 6755399441055744.0  # To add this, 1.5 * 2^52, rounds to an integer, which is then in the last bits.
+_ROUNDING_SHIFT = 6755399441055744.0  # To add this, 1.5 * 2^52, rounds to an integer, which is then in the last bits.
 # These are the bits of 1/sqrt 2, the least number that is reduced to an exponent of 0.
 _BITS_OF_ROOT_HALF = np.uint64(0x3FE6A09E667F3BCD)
 # A float has 52 bits of mantissa and an exponent that is written with 1023 added; the bits of 1 are thus the exponent
 # 1023.
 _BITS_OF_ONE, _BIAS, _MANTISSA = np.uint64(0x3FF0000000000000), np.uint64(1023), np.uint64(52)
-# Of the bits of a float: where its sign is, and all others.
+# The sign of a float is its bit of this number, and these are all other bits.
 _SIGN_BIT, _REST = np.int64(63), np.int64(0x7FFFFFFFFFFFFFFF)
 # These are the bits of inf; turned around, ~ of them, those of -inf.
 _INFINITY = np.int64(0x7FF0000000000000)
@@ -61,8 +61,8 @@ def extremes(x: Any) -> tuple[float, float]:
 def exponentials(x: Any, out: Any) -> None:
     """out = e^{-x} for 0 <= x <= 700."""
     for i in range(x.size):
-        shifted = x[i] * -1.4426950408889634 + SHIFT
-        k = shifted - SHIFT
+        shifted = x[i] * -1.4426950408889634 + _ROUNDING_SHIFT
+        k = shifted - _ROUNDING_SHIFT
         s = (-x[i] - k * _LOG2_HIGH) - k * _LOG2_LOW
         t = s * s
         even = 1 / 3628800 + t * (1 / 479001600)

@@ -32,7 +32,7 @@ import numpy as np
 
 from lsmdp._core.compile import entry
 from lsmdp._core.explog import logarithms
-from lsmdp._core.sparse import NORMAL, SURELY_NORMAL, rows
+from lsmdp._core.sparse import LEAST_NORMAL_FLOAT, SURELY_NORMAL, rows
 from lsmdp.arrays import CSR, Floats, frozen
 
 
@@ -80,7 +80,7 @@ def complete(P: Any, flows: Any, kl: Any, mass: Any, room: Any) -> None:
             for p in range(begin, end):
                 flows[p] = 1.0
     for p in range(flows.size):
-        small += not flows[p] >= NORMAL
+        small += not flows[p] >= LEAST_NORMAL_FLOAT
     if small == 0:
         logarithms(flows, room)
     else:

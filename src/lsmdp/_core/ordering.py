@@ -33,7 +33,8 @@ _SHARE_OF_MEMORY = 0.25  # Factors may take this part of the memory of the machi
 _BYTES_OF_AN_ENTRY = 16  # An entry takes so much in two factors; zeros of merged blocks and the workspace come on top.
 STATES_OF_A_SMALL_SUBTREE = 14  # So many make one block: its zeros cost less than to go from block to block.
 _ROWS_AT_A_TIME = 512  # Among so many rows the short ones are read first; all that they lead to stays in the cache.
-_ZEROS_OF_MERGED_BLOCKS = ((4, 0.5), (8, 0.3), (48, 0.1), (1 << 30, 0.05))  # Up to this width: this share of zeros.
+# Blocks of at most these widths may hold these shares of zeros: in a wide block, a zero costs more.
+_ZEROS_OF_MERGED_BLOCKS = ((4, 0.5), (8, 0.3), (48, 0.1), (1 << 30, 0.05))
 
 
 class Blocks(NamedTuple):

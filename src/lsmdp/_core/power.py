@@ -12,8 +12,8 @@ import numpy as np
 
 from lsmdp._core.compile import entry, inner
 
-_STEPS_OF_A_LOOK = 10  # Steps between two looks at the contraction: enough to tell a rate from an oscillation.
-_SMALLEST = 1e-120  # Steps stop at an entry of z below this; two more steps lose at most 130 decades.
+_STEPS_OF_A_LOOK = 10  # So many steps are between two looks, enough to tell a contraction from an oscillation.
+_LEAST_ENTRY_OF_Z = 1e-120  # Steps stop at an entry of z below this; two more steps lose at most 130 decades.
 
 
 @inner()
@@ -57,7 +57,7 @@ def power_walk(
         for x in range(z.size):
             z[x] = once[x] / largest
         steps, since = steps + done, since + done
-        if gap <= target or smallest < _SMALLEST * largest:
+        if gap <= target or smallest < _LEAST_ENTRY_OF_Z * largest:
             break
         if since >= _STEPS_OF_A_LOOK:
             if gap_before < np.inf:

@@ -52,9 +52,9 @@ from lsmdp._core.means import MeanCost
 from lsmdp._core.threads import in_slices
 from lsmdp.arrays import CSR, EPS, Floats, Ints, frozen, like, row_sums
 
-_STATES_IN_ONE_GO = 1 << 16  # So many at a time: what is computed of them stays in the cache, and adds little memory.
-_BLOCK = 256  # Rows whose sums wait for their logarithms: some arrays of so many numbers stay in the nearest cache.
-NORMAL = 2.3e-308  # The smallest positive float of full precision.
+_STATES_IN_ONE_GO = 1 << 16  # So many are computed at a time, which stay in the cache and add little memory.
+_ROWS_OF_A_BLOCK = 256  # So many sums wait for their logarithms: some arrays of this length stay in the nearest cache.
+LEAST_NORMAL_FLOAT = 2.3e-308  # This is the least positive float of full precision.
 SURELY_NORMAL = 1e-290  # Beside a sum from here on, what is lost below 1e-308 is far less than its rounding.
 SPAN_OF_ONE_SCALE = 100.0  # The span of v/T up to which one scale serves all rows; e^-100 costs 500 eps of log s.
 # Steps along a row are unsigned, because an index that cannot be negative need not be checked for a count from the end.
@@ -112,7 +112,7 @@ class CertificateRoom(NamedTuple):
 
 def room_of_a_block() -> Floats:
     """Room for five numbers of each row of a block."""
-    return np.empty((5, _BLOCK))
+    return np.empty((5, _ROWS_OF_A_BLOCK))
 
 
 def exponentials_of(P: CSR, v: Floats, temperature: float = 1.0) -> tuple[float, Floats]:
@@ -297,7 +297,7 @@ def logs_of(s: Any, logs: Any) -> None:
     """logs = log s for a whole array of positive numbers."""
     small = 0
     for k in range(s.size):  # counted, not compared one after the other: many at a time
-        small += not s[k] >= NORMAL
+        small += not s[k] >= LEAST_NORMAL_FLOAT
     if small == 0:
         logarithms(s, logs)
     else:
@@ -349,12 +349,12 @@ def _certify(
     The cost is that of the states from ``first`` on. Where there is room for r, Bv - v for the cost 0 is added to it.
     With ``known``, the sums and their logarithms are not computed but read. A v or a c beyond floats proves nothing.
     """
-    lo, hi, sure, size, T = np.inf, -np.inf, True, _BLOCK, of.temperature
+    lo, hi, sure, size, T = np.inf, -np.inf, True, _ROWS_OF_A_BLOCK, of.temperature
     flat, keep, r, space = of.w.size > 0, of.logs.size > 0, room.r, room.block
     m, some_s, some_logs, lower, upper = space[0], space[1], space[2], space[3], space[4]
-    for k in range(_BLOCK):
+    for k in range(_ROWS_OF_A_BLOCK):
         m[k] = of.low
-    for start in range(first, last, _BLOCK):
+    for start in range(first, last, _ROWS_OF_A_BLOCK):
         if start + size > last:
             size = last - start
         here = of.v[start : start + size]

@@ -33,10 +33,10 @@ from numba import njit
 from lsmdp._core.compile import entry
 from lsmdp._core.explog import REACH_OF_THE_SERIES, excess, extremes, near_excess
 from lsmdp._core.sparse import SURELY_NORMAL, Flow, control_of, logs_of, rows, weigh_rows
-from lsmdp._core.threads import LARGE, SLICES, in_slices
+from lsmdp._core.threads import MOVES_OF_A_LARGE_P, SLICES, in_slices
 from lsmdp.arrays import CSR, Floats, frozen, like, mean, read_only, row_sums
 
-_BLOCK = 256  # Rows whose entries are read before anything is computed of them, so that reads do not wait.
+_ROWS_READ_AT_ONCE = 256  # So many rows are read before anything is computed of them, so that reads do not wait.
 # Steps along a row are unsigned, because an index that cannot be negative need not be checked for a count from the end.
 _ONE, _TWO = np.uint64(1), np.uint64(2)
 
@@ -48,7 +48,7 @@ def play(P: CSR, of: Flow, p: Floats, *, each: bool = True) -> tuple[Floats, Flo
     """
     if not of.flat:
         return _steep_play(P, of, p)
-    after = np.zeros((SLICES if P.nnz >= LARGE else 1, of.v.size))
+    after = np.zeros((SLICES if P.nnz >= MOVES_OF_A_LARGE_P else 1, of.v.size))
     share = read_only(p / of.s)
     in_slices(P.nnz, P.shape[0], lambda k, first, last: _spread(rows(P), share, after[k], first, last))
     kl = np.empty(0)
@@ -84,7 +84,7 @@ def divergence(P: CSR, of: Flow, to: Flow) -> tuple[Floats, float]:
     given = (rows(P), read_only(pairs.ravel()), (of.s, to.s), reach, kl)
 
     def part(_: int, first: int, last: int) -> float:
-        ends = [*P.indptr[first:last:_BLOCK].tolist(), int(P.indptr[last])]
+        ends = [*P.indptr[first:last:_ROWS_READ_AT_ONCE].tolist(), int(P.indptr[last])]
         most = max(end - begin for begin, end in pairwise(ends))  # entries of a block
         return float(_compare(*given, np.empty((2, most)), first, last))
 
@@ -167,8 +167,8 @@ def _compare(P: Any, pairs: Any, sums: Any, reach: float, kl: Any, room: Any, fi
     """
     (indptr, indices, data), (s, other_s), largest = P, sums, 0.0
     weights, moved = room[0], room[1]
-    for start in range(first, last, _BLOCK):
-        size = _BLOCK if last - start > _BLOCK else last - start
+    for start in range(first, last, _ROWS_READ_AT_ONCE):
+        size = _ROWS_READ_AT_ONCE if last - start > _ROWS_READ_AT_ONCE else last - start
         ends, here, there = indptr[start : start + size + 1], s[start : start + size], other_s[start : start + size]
         ratio, shift = weights[:size], kl[start : start + size]
         for k in range(size):

@@ -25,7 +25,7 @@ _FEWEST_CHUNKS = 16  # There are at least so many chunks: in fewer, hardly any s
 SPAN_IN_SINGLE = 20.0  # Up to this span of v / T, w, 1/w and x have room in single precision.
 _SHARE_OF_THE_TOLERANCE = 0.9  # Sweeps aim at this part of the tolerance; the rest is for what is not linear.
 _SHARE_NOT_LINEAR = 0.02  # This part of the square of the gap is not linear, so that nothing is gained below it.
-_PRECISION = 1e-5  # In single precision nothing is gained below this part of the gap.
+_SHARE_LOST_IN_SINGLE = 1e-5  # In single precision nothing is gained below this part of the gap.
 _BEST_CONTRACTION = 0.1  # A contraction below this is not believed.
 _STALLED_CONTRACTION = 0.6  # A contraction above this is that of a slow mode.
 _BINS = 64  # How far the states have moved is put into so many bins; empty ones are borders between levels.
@@ -143,7 +143,7 @@ def _attempt(single: Any, c: Any, goal: float, limit: int, units: Any, known: An
         return np.inf, limit - limit, 1.0
     span, size = _extent(r)
     first, rate, shift, steps, stalled, at_split, look = size, 1.0, 0.0, limit - limit, 0, np.inf, False
-    goal = max(goal, max(_SHARE_NOT_LINEAR * span * span, _PRECISION * span))
+    goal = max(goal, max(_SHARE_NOT_LINEAR * span * span, _SHARE_LOST_IN_SINGLE * span))
     while span * rate > goal and steps < limit and size <= _GROWTH_OF_LOST_SWEEPS * first:
         if stalled == 2:
             if not size < at_split / 2:

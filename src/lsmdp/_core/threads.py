@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 SLICES = 4  # The rows of a large P are cut into so many slices: enough for the processors of a usual machine.
-LARGE = 1_000_000  # From so many entries of P on, a slice takes much longer than to wake a thread (some 50 us).
+MOVES_OF_A_LARGE_P = 1_000_000  # With so many, a slice takes much longer than to wake a thread (some 50 us).
 
 
 def in_slices(entries: int, n: int, work: Callable[[int, int, int], Any]) -> list[Any]:
@@ -20,7 +20,7 @@ def in_slices(entries: int, n: int, work: Callable[[int, int, int], Any]) -> lis
 
     The slices do not depend on the number of threads, and so neither do the bits of what is summed up in each.
     """
-    if entries < LARGE:
+    if entries < MOVES_OF_A_LARGE_P:
         return [work(0, 0, n)]
     ends = [n * k // SLICES for k in range(SLICES + 1)]
     return list(_threads().map(work, range(SLICES), ends, ends[1:]))

@@ -17,7 +17,7 @@ import typer
 
 from lsmdp.cli.base import Json, app, complaints, print_json
 
-_ROUNDS_TO_COMPILE = 40  # A game of so many rounds reaches every way in which a leader is followed.
+_ROUNDS_TO_COMPILE = 40  # A game of so many rounds reaches every way in which leaders are found.
 
 Warmup = tuple[str, Callable[[], Any]]
 

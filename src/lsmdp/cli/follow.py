@@ -75,7 +75,7 @@ def follow(
 
     with complaints():
         from lsmdp.costs.moves import in_unit
-        from lsmdp.follow.loop import Loop, serve
+        from lsmdp.follow.loop import ControlLoop, serve
         from lsmdp.follow.memory import Memory
         from lsmdp.learners import learner_by_name
         from lsmdp.runs.turn import Turn
@@ -90,7 +90,7 @@ def follow(
         if edge_costs is not None:
             lmdp, moves = in_unit(lmdp, read_edge_costs(edge_costs, lmdp))
         turn = Turn()
-        loop = Loop.of(lmdp, learner_by_name(learner), start=start, scale=scale, missing=missing, moves=moves)
+        loop = ControlLoop.of(lmdp, learner_by_name(learner), start=start, scale=scale, missing=missing, moves=moves)
         if state is not None:
             loop.remember(Memory(state, lmdp, loop.learner))
             begins = f"goes on after round {loop.kept.rounds:,}" if loop.kept.rounds else "begins"

@@ -1,4 +1,4 @@
-"""The command ``simulate``: walkers that follow a model, an answer or a run, and the log of what they did."""
+"""The command ``simulate``: walkers that move by a model, an answer or a run, and the log of what they did."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from lsmdp.game.walkers import WalkBlocks
 
 _SOURCE_HELP = "Whom to watch: a kernel (a file or a name from the list below), an answer of solve (.npz), or a run."
-_WALKERS_COST_HELP = "The walkers follow the optimal policy for this cost; without one, the kernel itself."
-_LEARNER_HELP = "Of a run: whose policies they follow, round by round.  [default: the first]"
+_WALKERS_COST_HELP = "The walkers move by the optimal policy for this cost; without one, the kernel itself."
+_LEARNER_HELP = "Of a run: whose policies they move by, round by round.  [default: the first]"
 _STEPS_HELP = "Of each walker.  [default: 1000; of a run: its rounds, and no more]"
 _START_HELP = "Where they start: label or number.  [default: drawn from the long-run law; of a run: where it starts]"
 _STEPS_OF_A_WALK = 1000  # Each walker makes this many steps where nobody says how many; the help says so, too.

@@ -69,7 +69,7 @@ class Heard(NamedTuple):
 
 
 @dataclass
-class Loop:
+class ControlLoop:
     """A learner, what it knows, and what it answers; ``scale`` and ``missing`` are in the units of the lines."""
 
     lmdp: LMDP
@@ -93,8 +93,8 @@ class Loop:
         scale: tuple[float, float] | None = None,
         missing: float | None = None,
         moves: Moves | None = None,
-    ) -> Loop:
-        """A loop before round 1."""
+    ) -> ControlLoop:
+        """A control loop before round 1."""
         lmdp.require_irreducible()
         player = CompleteLearner.of(learner)
         if player.clairvoyant:
@@ -227,7 +227,7 @@ class Loop:
         return {name: state for state, name in enumerate(state_names(self.lmdp))}
 
 
-def serve(loop: Loop, lines: BinaryIO, out: BinaryIO, turn: Turn) -> None:
+def serve(loop: ControlLoop, lines: BinaryIO, out: BinaryIO, turn: Turn) -> None:
     """Answer each line as soon as it is there, before the next one is read, until there are no more."""
     try:
         while line := lines.readline():

@@ -1,7 +1,7 @@
 """What a learner knows, in a file: saved, loaded, and kept up to date while it is at work.
 
-``save`` and ``load`` are for loops of your own; a :class:`Memory` is for a loop that must not forget. The file is a
-snapshot of the learner's state and the rounds since then (learner_file.py).
+``save`` and ``load`` are for control loops of your own; a :class:`Memory` is for one that must not forget. The file is
+a snapshot of the learner's state and the rounds since then (learner_file.py).
 
 A snapshot is written beside its place, synced and moved there (files.py). Several processes may save to one place: the
 last one's file is there, and whoever loads finds a whole one. Only a :class:`Memory` has its file for itself. A record

@@ -14,7 +14,7 @@ A learner may play kernels instead of value functions (``Kernels`` in played.py)
 the policy are exact then, too. The ideal loss and the ideal step are left blank: a kernel that comes from no v is not
 reversible where P is. To find its stationary law would take an elimination every round, longer than the round itself.
 
-Sampled walkers, where there are some, follow the game besides. They draw their numbers from a seed and the round.
+Sampled walkers, where there are some, go along with the game. They draw their numbers from a seed and the round.
 """
 
 from __future__ import annotations

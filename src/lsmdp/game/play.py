@@ -115,7 +115,7 @@ class Game:
         seed: int = 0,
         feedback: str = "full",
     ) -> Game:
-        """A game before round 1. ``sample`` walkers per learner follow it besides the exact law.
+        """A game before round 1. ``sample`` walkers per learner go along with the exact law.
 
         With the feedback ``visited`` a learner sees only the cost of the state that it is in (learners/along.py).
         """

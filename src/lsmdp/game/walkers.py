@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 STEPS_AT_ONCE = 2**19  # So many steps of all walkers are made at once: enough to be quick, and a few megabytes.
-_PLACES_KEPT = 2**31  # So many places of walkers can be kept in memory: they take 16 GB.
+_NUMBERS_KEPT = 2**31  # So many states of walkers, one for each step, can be kept in memory: they take 16 GB.
 
 WalkBlocks = Iterator[Ints]  # times x walkers, one after the other
 
@@ -64,12 +64,12 @@ class Walk:
 def simulate(
     policy: AnyPolicy | LMDP, steps: int, *, walkers: int = 1, start: int | str | Floats | None = None, seed: int = 0
 ) -> Walk:
-    """Let walkers follow a policy, or the passive dynamics of a model, for so many steps.
+    """Let walkers move by a policy, or by the passive dynamics of a model, for so many steps.
 
     They start in a state, by a law, or by the long-run law of the policy where nothing is said.
     """
     lmdp = policy if isinstance(policy, LMDP) else policy.lmdp
-    if (as_whole(steps, "steps") + 1) * as_whole(walkers, "walkers") > _PLACES_KEPT:
+    if (as_whole(steps, "steps") + 1) * as_whole(walkers, "walkers") > _NUMBERS_KEPT:
         raise SpecError(
             f"{walkers:,} walkers of {steps:,} steps are too many to be kept in memory. The command lsmdp simulate "
             "writes them to a file as they come; here, ask for fewer."

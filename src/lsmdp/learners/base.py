@@ -1,8 +1,8 @@
 """What the learners of the library have in common.
 
 They are written for blocks of rounds: each of them has an ``observe_block``, and ``observe`` is a block of one.
-Everything else that a game, a loop or the theory may ask has a default here. A learner for which something else is true
-declares that in its class.
+Everything else that a game, a control loop or the theory may ask has a default here. A learner for which something
+else is true declares that in its class.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A learner, completed: what games, loops and the theory ask of it, and what holds where it does not say.
+"""A learner, completed: what games, control loops and the theory ask of it, and what holds where it does not say.
 
 A learner needs three methods, ``init``, ``policy`` and ``observe`` (protocol.py). What else it may declare, and what
 holds where it does not, is here and nowhere else:
@@ -56,7 +56,7 @@ from lsmdp.mixture import Mixture, same_policy
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy, Policy
 
-# How far the chances of a state may be from 1 in all, as those of a policy may (checks.py).
+# The chances of a state may be this far from 1 in all, as those of a policy may (checks.py).
 _ROUNDING_OF_A_ROW = 1e-12
 
 

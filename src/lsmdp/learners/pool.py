@@ -61,7 +61,7 @@ from lsmdp.mixture import Mixture
 from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 
-# Of the weight, what is handed out evenly after each round: with it, e^7 of weight is the most that is to be regained.
+# This share of the weight is handed out evenly after each round: no expert then has to regain more than a factor e^7.
 SHARE_HANDED_OUT = 1e-3
 # Where the share is negative, the weights are those of plain Hedge (mixtures.py).
 _NO_SHARE = -1.0

@@ -36,6 +36,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lsmdp._core.sparse import SURELY_NORMAL
 from lsmdp.arrays import (
     CSR,
     EPS,
@@ -46,7 +47,6 @@ from lsmdp.errors import CostError
 from lsmdp.inputs.labels import name_state
 
 _TINIEST = float(np.finfo(np.float64).tiny)  # Chances below the smallest float of full precision have lost digits.
-_LEAST_SAFE_WEIGHT = 1e-290  # A weight below this might lose digits, or its row have nothing but such weights.
 
 
 def tilted(P: CSR, costs: Floats, temperature: float, labels: Sequence[str] | None = None) -> tuple[CSR, Floats, float]:
@@ -76,7 +76,7 @@ def _weights(P: CSR, dearer: Floats) -> tuple[Floats, Floats, Floats]:
     """w of each move, b of each row, and by how many u the chance of each move is off."""
     rows, entries = P.indptr[:-1], np.diff(P.indptr)
     weights, off = P.data * np.exp(-dearer), 2.0 * dearer + 4.0
-    rare = np.minimum.reduceat(weights, rows) < _LEAST_SAFE_WEIGHT
+    rare = np.minimum.reduceat(weights, rows) < SURELY_NORMAL
     base = np.zeros(rows.size)
     if rare.any():
         logs = np.log(P.data)

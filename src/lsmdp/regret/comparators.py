@@ -4,7 +4,7 @@ A stationary policy Q that starts from the law p_1 has the laws p_{t+1} = p_t Q.
 
     L_T(Q) = sum_t p_t.c_t + tau sum_t p_t.KL(Q || P)           (state cost + control cost).
 
-One product by Q a round gives it without sampling. ``fixed_costs`` follows several policies in a single pass over the
+One product by Q a round gives it without sampling. ``fixed_costs`` plays several policies in a single pass over the
 costs, reads them in blocks, and keeps nothing that grows with the number of rounds. What a policy pays is summed
 within each block first, so that rounding grows with the number of blocks and not of rounds; and every law is divided
 by its sum, because the rows of Q sum to 1 only within rounding and the drift would add up.

@@ -180,13 +180,13 @@ class Hindsight:
 
     @cached_property
     def with_values(self) -> Hindsight:
-        """The same with the values that are needed to follow it, worked out again if it was made without."""
+        """The same with the values that are needed to play it, worked out again if it was made without."""
         return self if len(self.kept) > 1 else Hindsight.of(self.lmdp, self.costs.given, self.start, self.T)
 
     def blocks(self) -> Iterator[tuple[Floats, Floats]]:
         """From the first block on: its costs, and the values whose policies the plan plays in its rounds."""
         if len(self.kept) == 1:
-            raise SpecError("this plan was made without its values (keep=False). Follow plan.with_values.")
+            raise SpecError("this plan was made without its values (keep=False). Use plan.with_values.")
         for k, block in enumerate(self.costs.forwards(self.every)):
             values, _ = values_of(self.lmdp, block, self.kept[k + 1], self.lmdp.temperature)
             yield block, values[1:]

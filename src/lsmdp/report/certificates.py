@@ -23,8 +23,8 @@ CERTIFY = ("all", "sample", "none")  # The theory is evaluated on all rounds, on
 # A round of the theory takes some 2.5 microseconds for each state and for everybody who plays: so many operations of
 # about a nanosecond. This and the next two were measured on a museum of 1,486 cells and on a network of 12,990 roads.
 _WORK_OF_A_STATE = 2_500.0
-_STATES_OF_ONE_ROUND = 250  # It takes as long as this many states besides.
-# It also solves for two leaders from far away, each with some six factors, and a multiply-add takes two nanoseconds.
+_STATES_OF_ONE_ROUND = 250  # A round of the theory takes as long as so many states more.
+# A round solves for two leaders from far away, each with some six factors, and a multiply-add takes two nanoseconds.
 _FACTORS_OF_ONE_ROUND = 24.0
 # A sample takes this many operations: some three seconds, which the play of a larger game took itself.
 WORK_OF_A_SAMPLE = 3e9
@@ -42,7 +42,7 @@ def looked_at(run: Run, which: str) -> int:
 def work_of_a_round(run: Run) -> float:
     """Operations of about a nanosecond that the theory takes for a round; an expert of a pool is one who plays."""
     lmdp, players = run.lmdp, [player.learner for player in run.game.players]
-    everyone = 2 + sum(1 + len(learner.experts) for learner in players)  # with the exact leader, and who follows it
+    everyone = 2 + sum(1 + len(learner.experts) for learner in players)  # with the exact leader, and who plays it
     factor = lmdp.elimination_plan.flops if lmdp.n <= STATES_TO_ORDER else 0.0  # beyond, states alone are too many
     return everyone * _WORK_OF_A_STATE * (lmdp.n + _STATES_OF_ONE_ROUND) + _FACTORS_OF_ONE_ROUND * factor
 

@@ -14,13 +14,12 @@ from lsmdp.arrays import Floats, Ints
 from lsmdp.model import LMDP
 from lsmdp.output.pictures import palette, raster
 from lsmdp.policy import Policy
-from lsmdp.report.layout import layout
+from lsmdp.report.layout import NAMED_STATES, layout
 from lsmdp.runs.film import has_places
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NAMED_STATES = 50  # Up to this many states have their names beside them; more of them would cover each other.
 _DRAWN_CELLS = 2_500  # A grid of up to this many cells has room for arrows.
 _LEAST_GAIN = 0.02  # Below this much of a chance or of a step there is no arrow, since it would not be seen.
 

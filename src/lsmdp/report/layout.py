@@ -14,6 +14,7 @@ from scipy.sparse.linalg import eigsh
 
 from lsmdp.arrays import CSR, Floats
 
+NAMED_STATES = 50  # Up to this many states have their names beside them; more of them would cover each other.
 _STATES_TO_MEASURE_FROM = 60  # Distances are measured from this many states, which tells the places of all others.
 _SWEEPS_OF_A_LAYOUT = 40  # The places are improved this many times, after which they hardly move.
 

@@ -21,11 +21,10 @@ from lsmdp.output.pictures import palette
 from lsmdp.report import words
 from lsmdp.report.dynamic import still_fields
 from lsmdp.report.frames import places_of, shown
+from lsmdp.report.layout import NAMED_STATES
 from lsmdp.runs.dynamic import AttributedRegrets
 from lsmdp.runs.film import MOST_MOVES, Film
 
-# Up to this many states of a network have their names beside them; more of them would cover each other.
-STATES_WITH_NAMES = 50
 STATES_IN_THE_FRAME = 200  # Up to this many states, the frame holds all of them.
 # Where there are many states, the frame holds the coordinates between these percentiles.
 _PERCENTILES_IN_THE_FRAME = (1.0, 99.0)
@@ -60,9 +59,7 @@ def the_map(run: Run, film: Film | None, best: str, told: AttributedRegrets | No
         "x": _figures(places[:, 1]),
         "y": _figures(places[:, 0]),
         "frame": frame,
-        "names": [_short(place_name(lmdp, x)) for x in range(lmdp.n)]
-        if not grid and lmdp.n <= STATES_WITH_NAMES
-        else None,
+        "names": [_short(place_name(lmdp, x)) for x in range(lmdp.n)] if not grid and lmdp.n <= NAMED_STATES else None,
         **({} if grid else _moves(lmdp)),
         "ramp": [f"rgb({r},{g},{b})" for r, g, b in palette()[::4]],
         "frames": [shown(frame) for frame in film.frames],

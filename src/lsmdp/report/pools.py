@@ -37,7 +37,7 @@ def _part(name: str, loss: float, told: Mapping[str, Any]) -> dict[str, Any]:
     beside = f"{more} more" if loss > best else f"{more} less" if loss < best else "as much"
     return {
         "title": f"After the last round {name} {trust} in {heaviest[0]}" + (f", which {does}" if does else ""),
-        "finding": f"A pool follows {counted(len(experts), 'expert')} at once, each a learner that plays on its own, "
+        "finding": f"A pool mixes {counted(len(experts), 'expert')}, each a learner that plays on its own, "
         "and trusts those more that have paid less so far. The best of them alone, "
         f"{told['best']}, would have paid {figure(best, 5)}; the pool, which could not know who would be the best, "
         f"paid {beside}.",

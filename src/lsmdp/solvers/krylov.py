@@ -28,7 +28,7 @@ _KRYLOV_TOLERANCE = 1e-9
 _MOST_CYCLES = 8
 # Up to so many states, the vectors of a whole basis take 80 MB at most; beyond, a basis has a quarter of them.
 _STATES_OF_A_LONG_BASIS = 200_000
-_VECTORS_OF_A_SHORT_BASIS = 12  # Beyond that, GMRES starts again after so many vectors: 96 bytes for each state.
+_VECTORS_OF_A_SHORT_BASIS = 12  # On more states, GMRES starts again after so many vectors: 96 bytes for each state.
 _STEPS_TO_A_ROUGH_LAW = 4  # From the uniform law, so many steps lead away from states that are hardly ever visited.
 VECTORS_OF_A_BASIS = 50  # GMRES keeps this many vectors before it starts again, as long as they take little memory.
 

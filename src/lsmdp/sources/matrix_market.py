@@ -19,8 +19,8 @@ from lsmdp.errors import SpecError
 from lsmdp.inputs.files import require_described
 
 _LAYOUTS = ("coordinate", "array")  # A file in the format of Matrix Market that is read has one of these layouts.
-_NUMBER_FIELDS = ("real", "double", "integer", "pattern")  # Its numbers are of one of these kinds.
-_SYMMETRIES = ("general", "symmetric")  # It has one of these symmetries.
+_NUMBER_FIELDS = ("real", "double", "integer", "pattern")  # A file that is read has numbers of one of these kinds.
+_SYMMETRIES = ("general", "symmetric")  # A file that is read has one of these symmetries.
 
 
 def read_market(path: Path) -> Any:

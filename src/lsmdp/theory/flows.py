@@ -28,7 +28,7 @@ from lsmdp.theory.statement import statement
 from lsmdp.theory.trace import Trace
 
 _NO_EXPERTS = "it plays kernels, but is no pool of experts"
-_SWIFT = "its weights are not those of plain Hedge, and no rate is proved for them"
+_NO_RATE_PROVED = "its weights are not those of plain Hedge, and no rate is proved for them"
 # This is the factor of r sqrt(T log E) in the regret of Hedge with a rate that falls with the rounds.
 _FACTOR_OF_HEDGE = math.sqrt(2.0) + 1.0 / math.sqrt(8.0)
 
@@ -86,7 +86,7 @@ def lag_of_the_law(game: Trace, player: PoolTrace, *, reading: Reading) -> Certi
 def hedge(game: Trace, player: PoolTrace, *, reading: Reading) -> Certificate:
     """After each round: what the crowd has paid beyond its best expert so far."""
     if not player.experts or not player.plain:
-        return left_out("new:pool/3", reading, _SWIFT if player.experts else _NO_EXPERTS, about=player.name)
+        return left_out("new:pool/3", reading, _NO_RATE_PROVED if player.experts else _NO_EXPERTS, about=player.name)
     rows, t = player.rows, game.rounds
     left = np.cumsum(rows.mixed) - rows.least
     right = rows.range * (_FACTOR_OF_HEDGE * np.sqrt(t * math.log(player.experts)) + 2.0)

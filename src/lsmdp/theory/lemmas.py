@@ -26,7 +26,7 @@ from lsmdp.theory.certificate import (
 )
 from lsmdp.theory.constants import Constants, mixing_time, sensitivity
 from lsmdp.theory.statement import statement
-from lsmdp.theory.trace import ALL_ROUNDS, PlayerTrace, Trace
+from lsmdp.theory.trace import STATES_FOR_ALL_ROUNDS, PlayerTrace, Trace
 
 
 def no_laws(player: PlayerTrace) -> str:
@@ -42,7 +42,7 @@ def all_pairs(game: Trace) -> str:
         return "asked for the cheap version only"
     if game.lost:
         return game.lost
-    if game.lmdp.n <= ALL_ROUNDS:
+    if game.lmdp.n <= STATES_FOR_ALL_ROUNDS:
         return "the times that some leaders take between two states are beyond float64"
     return "the model is too large for a comparison of all pairs of states"
 

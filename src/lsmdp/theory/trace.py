@@ -70,10 +70,10 @@ from lsmdp.theory.rows import (
 
 # Every leader is solved to this gap; what rounding leaves of it is what the certificates allow for.
 GAP_OF_A_TRACED_LEADER = 1e-12
-ALL_ROUNDS = 40  # Up to this many states, dense quantities are computed in every round.
+STATES_FOR_ALL_ROUNDS = 40  # Up to this many states, dense quantities are computed in every round.
 # Up to this many states, dense quantities are computed in marked rounds; matrices are then at most 8 MB.
-_MARKED_ROUNDS = 1_000
-_PAIR_ROUNDS = 400  # Up to this many states, all pairs are compared with their hitting times in every round.
+_STATES_FOR_MARKED_ROUNDS = 1_000
+_STATES_WITH_HITTING_TIMES = 400  # Up to this many states, all pairs are held against their hitting times.
 
 
 FindLeader = Callable[[LMDP, Floats, "Claim | None"], Claim]
@@ -239,7 +239,7 @@ class _Writer:
                 raise SpecError(f"{learner.name} sees costs before they are paid: there is no regret to certify.")
         self.lmdp, self.unit, self.start, self.find, self.exact = lmdp, unit, start, leader, exact
         self.plan, self.planned = plan, None if plan is None else next(plan)  # V_t less a constant
-        self.hitting = hitting_matrix(unit.P) if exact and unit.n <= _PAIR_ROUNDS else None
+        self.hitting = hitting_matrix(unit.P) if exact and unit.n <= _STATES_WITH_HITTING_TIMES else None
         self.t = 0
         self.seen = CostRange.empty(unit.n)
         self.lowest, self.highest, self.widest = np.inf, -np.inf, 0.0
@@ -254,7 +254,7 @@ class _Writer:
 
     def _respond(self) -> Response | None:
         n = self.unit.n
-        wanted = n <= ALL_ROUNDS or (n <= _MARKED_ROUNDS and is_mark(self.t + 1))
+        wanted = n <= STATES_FOR_ALL_ROUNDS or (n <= _STATES_FOR_MARKED_ROUNDS and is_mark(self.t + 1))
         wanted = wanted and not np.isnan(self.now.mu[0])
         return response_of(self.now.Q, self.now.mu) if wanted and self.exact else None
 

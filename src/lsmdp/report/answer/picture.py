@@ -14,11 +14,10 @@ import numpy as np
 from lsmdp.arrays import CSR, Floats
 from lsmdp.output.pictures import palette
 from lsmdp.report.answer.facts import AnswerFacts
-from lsmdp.report.layout import layout
+from lsmdp.report.layout import NAMED_STATES, layout
 from lsmdp.runs.film import STATES_LAID_OUT
 
 _MAP_STATES = 50_000  # At most this many states are drawn, which makes a page of some 5 MB.
-NAMED_STATES = 50  # Up to this many states have their names on the map; more of them would cover each other.
 # Where there are many states, this share of the coordinates may lie outside of the frame at each side.
 _SHARE_OUTSIDE = 0.01
 STATES_IN_THE_FRAME = 200  # Up to this many states, the frame holds all of them.

@@ -18,6 +18,7 @@ import numpy as np
 
 from lsmdp._core import exits, sparse
 from lsmdp._core.factor import Elimination, eliminate
+from lsmdp._core.sparse import SURELY_NORMAL
 from lsmdp.arrays import Floats
 from lsmdp.certificates.pairs import Discount
 from lsmdp.ends import Discounted
@@ -35,7 +36,6 @@ _AVERAGE_WIDTH = 1e-3
 _LATE_DISCOUNT = 0.9999
 # Residuals whose span is this share of what the tolerance allows will do: the rest is for rounding.
 _SHARE_OF_THE_TOLERANCE_OF_A_DISCOUNT = 0.1
-_LEAST_EXACT_NUMBER = 1e-290  # Numbers between this one and its inverse have kept all their digits.
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class DiscountEquations(SettledEquations[Discount]):
             w, gain = np.exp(a * (low - v) / T), np.exp(-a * (c + (a - 1.0) * low) / T)
         for way in ways:
             exits.sweep_linear(moves, gain, nothing, w, way, a)
-        if w.min() > _LEAST_EXACT_NUMBER and w.max() < 1.0 / _LEAST_EXACT_NUMBER:
+        if w.min() > SURELY_NORMAL and w.max() < 1.0 / SURELY_NORMAL:
             return np.asarray(c + a * low - T * np.log(lmdp.P @ w))  # one more step: log(w) / a would magnify rounding
         for way in ways:
             exits.sweep(lmdp.P, c, out, T, way, a)

@@ -40,7 +40,7 @@ from lsmdp.errors import ConvergenceError
 
 SWEEPS_OF_A_GROUP = 5  # So many double sweeps are between two looks at the residual, so that looking costs a tenth.
 _FEW_GROUPS = 10  # More groups than this take longer than to plan an elimination, which is a microsecond for each move.
-_FEW_GROUPS_FROM_A_START = 5  # From a given start fewer: the plan is there from the solve that the start comes from.
+_FEW_GROUPS_FROM_A_START = 5  # A given start is allowed fewer groups: the solve that it comes from has left its plan.
 _MOST_GROUPS = 2000  # So many groups are tried where nothing else is left; what comes out is judged by its bounds.
 _MOST_FACTORS = 60  # At most this many factors are made; a hard problem takes twenty.
 _ROUNDING_ERRORS_OF_ZERO = 4.0  # A residual of so many times its own rounding error is taken for 0.

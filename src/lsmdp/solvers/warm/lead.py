@@ -1,6 +1,6 @@
 """Leaders: the optimum for one cost after another, each certified, each found from the last.
 
-A learner that follows a leader says which costs are to be solved for, and within which gaps. ``lead`` solves for them
+A learner that plays leaders says which costs are to be solved for, and within which gaps. ``lead`` solves for them
 one after the other, and a :class:`Lead` is what it leaves: the value function v that is optimal for the last cost, the
 bounds that certify it, and what the next solve begins with. That last part is a matter of the solvers alone. Nobody
 else reads it; it is saved and restored with the rest, as a unit.
@@ -33,7 +33,7 @@ _STATES_OF_ONE_CALL = 4_000
 class Lead:
     """A leader: v with the bounds that it proves, the steps that it took, and what the next solve begins with.
 
-    What follows the steps is for this package only: ``anchor, age, spent, recent`` are those of plan.py,
+    What stands behind the steps is for this package only: ``anchor, age, spent, recent`` are those of plan.py,
     ``inverse`` and ``debt`` those of a P that is written out. ``kept`` is derived from them and never saved: a leader
     that comes back from a file makes it again, bit for bit. ``story`` tells how the last costs were solved for.
     """
@@ -76,8 +76,8 @@ class Lead:
     def is_swift(self) -> bool:
         """Whether the next rounds are solved faster in one block than one by one.
 
-        So it is where P is written out, where there is a factor, and where sweeps do without one. In a block the
-        accounts evaluate each v once more, which costs less than a call only if there are few states.
+        So it is where there is an inverse or a factor, and where sweeps do without one. In a block the accounts
+        evaluate each v once more, which costs less than a call only if there are few states.
         """
         swept = self.v.size <= _STATES_OF_ONE_CALL and self.spent == 0.0
         return bool(self.inverse.size or self.anchor.size or swept)

@@ -85,10 +85,10 @@ class LeaderMemory:
     anchor: Floats = field(default_factory=lambda: NO_ANCHOR, init=False)
     seen: Seen | None = field(default=None, init=False)
     seen_v: Floats = field(default_factory=lambda: NO_ANCHOR, init=False)
-    seen_plain: bool = field(default=False, init=False)  # whether its states are in their own order
-    flow: Flow | None = field(default=None, init=False)  # of the last v that was certified, where that has left it
+    seen_plain: bool = field(default=False, init=False)  # Its states are in their own order.
+    flow: Flow | None = field(default=None, init=False)  # It is that of the last certified v, if it was left.
     story: list[str] = field(default_factory=list, init=False)
-    story_v: Floats = field(default_factory=lambda: NO_ANCHOR, init=False)  # where the story has led to
+    story_v: Floats = field(default_factory=lambda: NO_ANCHOR, init=False)  # The story has led to this v.
 
     def factor_at(self, problem: Problem, anchor: Floats) -> Factor | None:
         """The factor at this anchor, kept or made; None where the chain is beyond it."""

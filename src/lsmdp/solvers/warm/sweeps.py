@@ -34,7 +34,7 @@ import numpy as np
 
 from lsmdp._core import sparse
 from lsmdp._core import sweeps as core
-from lsmdp._core.threads import LARGE
+from lsmdp._core.threads import MOVES_OF_A_LARGE_P
 from lsmdp.arrays import Floats, frozen, read_only
 from lsmdp.model import LMDP
 from lsmdp.solvers.problem import NEVER
@@ -122,7 +122,7 @@ def _run(
 
 def _threaded(lmdp: LMDP) -> bool:
     """Whether certificates are left to several threads."""
-    return bool(lmdp.P.data.size >= LARGE)
+    return bool(lmdp.P.data.size >= MOVES_OF_A_LARGE_P)
 
 
 def _in_single(lmdp: LMDP) -> core.Single:
