@@ -158,30 +158,48 @@ def played(lmdp: LMDP, costs: np.ndarray, gaps: np.ndarray, v: np.ndarray, limit
     return found
 
 
-def test_rounds_are_attempts_with_certificates() -> None:
-    """To the last bit: the third cost is so far away that it takes several attempts, the fifth too far for any."""
-    lmdp, rng = MODELS["random"](), np.random.default_rng(7)
-    costs, gaps = np.cumsum(0.01 * rng.uniform(size=(6, lmdp.n)), axis=0), np.full(6, 1e-6)
-    costs[2:] += rng.uniform(0, 2, lmdp.n)
-    costs[4:] += rng.uniform(0, 30, lmdp.n)
-    limits, v = sweeps.SweepLimits(60, 5), np.zeros(lmdp.n)
-    expected, flow = played(lmdp, costs, gaps, v, limits), lmdp.moves.flow(v)
-    out = np.empty((6, lmdp.n)), np.empty(6), np.empty(6), np.zeros(6, np.int64)
-    known = SweepFlow(flow.v, flow.low, flow.w.copy(), flow.s.copy(), flow.logs.copy())
+def rounds_of(
+    lmdp: LMDP, costs: np.ndarray, gaps: np.ndarray, v: np.ndarray, limits: sweeps.SweepLimits
+) -> tuple[int, list[tuple]]:
+    """The same in one call: how many rounds were done, and all rows that it was given room for."""
+    flow, count = lmdp.moves.flow(v), len(costs)
+    out = np.empty((count, lmdp.n)), np.empty(count), np.empty(count), np.zeros(count, np.int64)
     done, *_ = sweeps.rounds(
         sparse.rows(lmdp.P),
         _in_single(lmdp),
         sweeps.SweepTargets(frozen(costs), frozen(gaps)),
         sweeps.SweepUnits(lmdp.temperature, lmdp.rounding),
         limits,
-        known,
+        SweepFlow(flow.v, flow.low, flow.w.copy(), flow.s.copy(), flow.logs.copy()),
         (*np.empty((3, lmdp.n)), sparse.room_of_a_block()),
         sweeps.SweptRounds(out[0], frozen(out[0]), *out[1:]),
     )
+    return done, list(zip(*out, strict=True))
+
+
+def test_rounds_are_attempts_with_certificates() -> None:
+    """To the last bit: the third cost is so far away that it takes several attempts, the fifth too far for any."""
+    lmdp, rng = MODELS["random"](), np.random.default_rng(7)
+    costs, gaps = np.cumsum(0.01 * rng.uniform(size=(6, lmdp.n)), axis=0), np.full(6, 1e-6)
+    costs[2:] += rng.uniform(0, 2, lmdp.n)
+    costs[4:] += rng.uniform(0, 30, lmdp.n)
+    given = lmdp, costs, gaps, np.zeros(lmdp.n), sweeps.SweepLimits(60, 5)
+    expected, (done, found) = played(*given), rounds_of(*given)
     assert done == len(expected) - 1 == 4
-    for k, (v, lo, hi, steps) in enumerate(expected[:done]):
-        np.testing.assert_array_equal(out[0][k], v)
-        assert (out[1][k], out[2][k], out[3][k]) == (lo, hi, steps)
+    for one, other in zip(found[:done], expected, strict=False):
+        np.testing.assert_array_equal(one[0], other[0])
+        assert one[1:] == other[1:]
+
+
+def test_a_round_ends_with_an_attempt_that_does_not_halve_its_gap() -> None:
+    """There is room for many more attempts, and none of them would get below the rounding of the certificate."""
+    lmdp, rng = MODELS["random"](), np.random.default_rng(8)
+    given = lmdp, rng.uniform(0, 1, (1, lmdp.n)), np.array([1e-17]), np.zeros(lmdp.n), sweeps.SweepLimits(10_000, 50)
+    [(_, lo, hi, taken)], (done, found) = played(*given), rounds_of(*given)
+    assert done == 0
+    assert found[0][1:] == (lo, hi, taken)
+    assert hi - lo < 1e-10
+    assert taken < 100
 
 
 def test_a_v_that_is_too_steep_for_single_precision_is_declined() -> None:
