@@ -280,6 +280,7 @@ def test_the_autocorrelation_is_its_definition() -> None:
         told = 2 * (here * there).sum() / (np.square(here).sum() + np.square(there).sum())
         assert rho[d] == pytest.approx(told, abs=1e-14)
     assert not autocorrelation(np.ones((40, 3))).any()
+    assert proposed(1e300 * costs, 7) == 7  # whose squares are beyond floats
 
 
 def test_when_it_looks() -> None:
@@ -308,6 +309,10 @@ def test_auto_costs_little_where_there_is_no_period(costs: str) -> None:
         (lambda: Pool(clocks=24), "are a list"),
         (lambda: Pool(clocks=[0]), "not 0"),
         (lambda: Pool(clocks=[24, 24]), 'two experts called "clock:24"'),
+        (lambda: Pool(auto="no"), "True or False for auto and swift, not 'no' and False"),
+        (lambda: Pool([Pool(), Passive()]), r"plays mixtures.*Pool([*pool.experts".replace("[*", r"\[\*")),
+        (lambda: learner_by_name("pool:auto,7,auto"), 'says "auto" twice'),
+        (lambda: learner_by_name("clock:24:x"), '"24:x" in "clock:24:x" is not an option'),
         (lambda: learner_by_name("pool:0"), '"0" in "pool:0" is no period'),
         (lambda: learner_by_name("pool:x"), '"x" in "pool:x" is no period'),
         (lambda: learner_by_name("pool:24,"), "is no period"),
@@ -318,11 +323,6 @@ def test_auto_costs_little_where_there_is_no_period(costs: str) -> None:
 def test_bad_input(make: Any, words: str) -> None:
     with pytest.raises(lsmdp.SpecError, match=words.replace("(", r"\(")):
         make()
-
-
-def test_a_pool_in_a_pool_is_refused() -> None:
-    with pytest.raises(lsmdp.SpecError, match=r"plays mixtures.*Pool\(\[\*pool.experts"):
-        lsmdp.play(lsmdp.ring(4), Pool([Pool(), Passive()]), np.zeros((3, 4)))
 
 
 @pytest.mark.parametrize("name", ["clock:{}", "pool:{}", "window:{}"])

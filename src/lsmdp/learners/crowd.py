@@ -243,8 +243,13 @@ def _store(state: Any) -> str:
 def with_values(expert: CompleteLearner, policy: Any) -> Any:
     """A policy of a value function, or True; a sentence about the expert if it is another."""
     if policy is not True and not isinstance(policy, Policy):
-        raise SpecError(
-            f'the expert "{expert.name}" plays mixtures, and a pool takes learners whose policies come from value '
-            "functions. If it is a pool itself, give its experts instead: Pool([*pool.experts, ...])."
-        )
+        raise with_mixtures(expert.name)
     return policy
+
+
+def with_mixtures(name: str) -> SpecError:
+    """What to say of an expert whose policies are no value functions."""
+    return SpecError(
+        f'the expert "{name}" plays mixtures, and a pool takes learners whose policies come from value functions. If '
+        "it is a pool itself, give its experts instead: Pool([*pool.experts, ...])."
+    )

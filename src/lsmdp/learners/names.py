@@ -114,6 +114,7 @@ def learner_by_name(spec: str) -> Learner:
     try:
         value = named.option(option)
     except ValueError:
-        kind = "a number of the kind" if named.option is float else "a whole number of the kind"
-        raise SpecError(f'"{option}" in "{spec}" is not {kind} that "{name}" takes: {named.meaning}.') from None
+        kind = "a number" if named.option is float else "a whole number" if named.option is int else "an option"
+        fault = f'"{option}" in "{spec}" is not {kind} of the kind that "{name}" takes'
+        raise SpecError(f"{fault}: {named.meaning}.") from None
     return named.make(*value) if isinstance(value, tuple) else named.make(value)

@@ -52,7 +52,7 @@ from lsmdp.errors import SpecError
 from lsmdp.inputs.forms import Form, Past
 from lsmdp.learners.base import LearnerBase
 from lsmdp.learners.complete import CompleteLearner
-from lsmdp.learners.crowd import Crowd, CrowdMemory, ExpertTable
+from lsmdp.learners.crowd import Crowd, CrowdMemory, ExpertTable, with_mixtures
 from lsmdp.learners.fixed import Passive
 from lsmdp.learners.played import Kernels, Played
 from lsmdp.learners.protocol import LearnerLike, Several
@@ -129,12 +129,16 @@ class Pool(LearnerBase):
                 )
         experts = tuple(_expert(learner) for learner in learners)
         names = [expert.name for expert in experts]
-        for name in names:
-            if names.count(name) > 1:
+        for expert in experts:
+            if expert.declared_mixtures:
+                raise with_mixtures(expert.name)
+            if names.count(expert.name) > 1:
                 raise SpecError(
-                    f'the pool has two experts called "{name}". The same twice is of no use: name each once, or give '
-                    "them names of their own."
+                    f'the pool has two experts called "{expert.name}". The same twice is of no use: name each once, or '
+                    "give them names of their own."
                 )
+        if not all(isinstance(flag, bool | np.bool_) for flag in (self.auto, self.swift)):
+            raise SpecError(f"Pool takes True or False for auto and swift, not {self.auto!r} and {self.swift!r}.")
         object.__setattr__(self, "experts", experts)
         object.__setattr__(self, "clocks", tuple(periods))
         if not self.called:
@@ -220,6 +224,8 @@ def pooled(option: str = "") -> Pool:
     periods: list[int] = []
     for word in words:
         if word in ("auto", "swift"):
+            if words.count(word) > 1:
+                raise SpecError(f'"pool:{option}" says "{word}" twice. Say it once.')
             continue
         if word.isdecimal() and int(word) > 0:
             periods.append(int(word))

@@ -190,13 +190,14 @@ def proposed(costs: Floats, period: int) -> int:
 def autocorrelation(costs: Floats) -> Floats:
     """rho for each lag d = 0, ..., h/2; zeros where all costs are the same."""
     rounds = len(costs)
-    apart = costs - costs.mean(axis=0)
-    power = np.square(np.abs(np.fft.rfft(apart, 2 * rounds, axis=0))).sum(axis=1)
-    products = np.fft.irfft(power)[: rounds // 2 + 1]
-    sums = np.append(0.0, np.square(apart).sum(axis=1).cumsum())
-    lags = np.arange(products.size)
-    squares = sums[rounds - lags] + (sums[-1] - sums[lags])
-    return np.asarray(np.divide(2.0 * products, squares, out=np.zeros(lags.size), where=squares > 0.0))
+    with np.errstate(over="ignore", invalid="ignore"):  # squares beyond floats show no period
+        apart = costs - costs.mean(axis=0)
+        power = np.square(np.abs(np.fft.rfft(apart, 2 * rounds, axis=0))).sum(axis=1)
+        products = np.fft.irfft(power)[: rounds // 2 + 1]
+        sums = np.append(0.0, np.square(apart).sum(axis=1).cumsum())
+        lags = np.arange(products.size)
+        squares = sums[rounds - lags] + (sums[-1] - sums[lags])
+        return np.asarray(np.divide(2.0 * products, squares, out=np.zeros(lags.size), where=squares > 0.0))
 
 
 def marks_of(rho: Floats) -> Floats:
