@@ -361,6 +361,14 @@ class TestShow:
         assert shown.stdout == played.stdout
         assert json.loads(run("show", "runs/ring-5-iid", "--json").stdout) == Folder(Path("runs/ring-5-iid")).summary()
 
+    def test_a_pool_is_shown_beside_its_experts(self, run: Run) -> None:
+        assert run("play", "ring:5", "--costs", "iid", "--rounds", 20, "--learner", "pool:3", "--quiet").exit_code == 0
+        words = " ".join(run("show", "runs/ring-5-iid").stdout.split())
+        one = Folder(Path("runs/ring-5-iid")).summary()["learners"]["pool:3"]
+        told, best = one["experts"], min(one["experts"]["experts"].items(), key=lambda found: found[1]["loss"])
+        assert f"pool:3 paid {one['loss']:.4f}, and at most {told['loss_at_most']:.4f} by its theorem; " in words
+        assert f"the best of its 11 experts, {best[0]}, would have paid {best[1]['loss']:.4f} alone." in words
+
     def test_who_sees_the_costs_is_marked(self, run: Run) -> None:
         words = ("ring:5", "--costs", "iid", "--rounds", 20, "--learner", "btl", "--learner", "ftl")
         played = run("play", *words, "--scale", 0, 2, "--quiet")

@@ -74,7 +74,20 @@ def run_report(spec: Spec, summary: Mapping[str, Any]) -> Group:
         parts.append(Text("regret against all policies with mixing sum up to m, at most", "bold"))
         parts.append(_figures({name: {f"m = {m}": bound for m, bound in row.items()} for name, row in bounds.items()}))
     notes = [YARDSTICK] * any(sees.values()) + [_ONE_PATH] * (spec.feedback == "visited")
+    notes += [_beside_experts(titles[name], one) for name, one in learners if one.get("experts")]
     return Group(*parts, *map(Text, [*notes, *summary.get("notes", ())]))
+
+
+def _beside_experts(title: str, one: Mapping[str, Any]) -> str:
+    """What a pool paid, with its bound and its best expert."""
+    told = one["experts"]
+    best = told["best"]
+    count = len(told["experts"])
+    paid, most, alone = map(figure, (one["loss"], told["loss_at_most"], told["experts"][best]["loss"]))
+    return (
+        f"{title} paid {paid}, and at most {most} by its theorem; the best of its {count} experts, {best}, would have "
+        f"paid {alone} alone."
+    )
 
 
 def _some(played: int, rounds: int | None) -> str:
