@@ -256,7 +256,7 @@ def test_a_period_is_found() -> None:
     assert proposed(wave + rng.standard_normal((256, 5)), 1) == 24
     assert proposed(wave, 24) == 24
     for other in (rng.random((256, 5)), np.cumsum(rng.standard_normal((256, 1)), axis=0), np.ones((256, 5))):
-        assert proposed(other, 1) == 1 or marks_of(autocorrelation(other)).max() > 6 / 16
+        assert proposed(other, 1) == 1 or marks_of(autocorrelation(other)).max() > 7 / 16
     assert proposed(np.ones((256, 5)), 7) == 7
 
 
@@ -289,11 +289,27 @@ def test_when_it_looks() -> None:
 
 
 @pytest.mark.parametrize("costs", ["iid", "drift", "target:50"])
-def test_auto_costs_little_where_there_is_no_period(costs: str) -> None:
+def test_auto_costs_nothing_where_there_is_no_period(costs: str) -> None:
     lmdp = lsmdp.ring(12)
     given = lsmdp.read_costs(costs, lmdp, rounds=2000)
     run = lsmdp.play(lmdp, [Pool(), Pool(auto=True)], given)
-    assert run.learners["pool:auto"].loss <= run.learners["pool"].loss + 3.0
+    assert run.learners["pool:auto"].loss <= run.learners["pool"].loss + 0.01
+
+
+def test_nor_where_the_world_changes_on_a_chain_that_hardly_mixes() -> None:
+    """Two patterns in turn, for some 2,000 rounds each, and 40% noise: to forget too late costs dozens."""
+    lmdp, rng, rounds = lsmdp.clusters(2, 8, 1e-4), np.random.default_rng(1), 13_000
+    first = np.cumsum(rng.random(rounds) < 1 / 2000)[:, np.newaxis] % 2
+    pattern = np.hstack([np.repeat(first, 8, axis=1), np.repeat(1 - first, 8, axis=1)])
+    run = lsmdp.play(lmdp, [Pool(), Pool(auto=True)], 0.4 * rng.random((rounds, 16)) + 0.6 * pattern)
+    assert run.learners["pool:auto"].loss <= run.learners["pool"].loss + 0.1
+
+
+def test_noise_shows_no_period() -> None:
+    """Of noise that all states share, 7 standard deviations are exceeded in one look of eighty; the lags are 512."""
+    rng = np.random.default_rng(0)
+    assert sum(proposed(rng.random((1024, 1)), 1) > 1 for _ in range(200)) <= 10
+    assert sum(proposed(rng.random((1024, 2)), 1) > 1 for _ in range(200)) == 0
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ _HABITS = {
     "passive": "does not steer",
     "track": "remembers all rounds",
     "ftl": "remembers all rounds",
-    "seek": "looks for a period in the costs",
+    "seek": "remembers all rounds, and looks for a period",
 }
 YARDSTICK = "(sees c_t): it is shown the cost of a round before it plays it. A yardstick, not a learner."
 

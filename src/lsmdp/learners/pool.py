@@ -27,8 +27,11 @@ right side of the theorem is computed in every run, whatever the weights.
 
 **The experts.** Unless others are given: trackers, which take a Bellman update a round and no solve (track.py). They
 track the zero cost (that is P), the mean of all costs, and discounted means in which the newest cost has the weight
-1 (the last cost), 1/2, 1/4, ..., 1/128. ``clocks=[24]`` adds a :class:`~lsmdp.learners.Clock` for costs of period 24,
-``auto=True`` one that looks for the period itself (seek.py). ``Pool([learner, ...])`` is a pool of your own: any
+1 (the last cost), 1/2, 1/4, ..., 1/128. ``clocks=[24]`` adds a :class:`~lsmdp.learners.Clock` for costs of period 24.
+With ``auto=True`` the one that tracks the mean looks for a period meanwhile, and is a clock once it has found one
+(seek.py): as long as there is none to be found, the pool pays what it would without. A clock of its own beside the
+mean, which is what it would be as well until then, would double the weight of long memories; where the world changes
+on a chain that hardly mixes, that has cost up to 67 of 4,300. ``Pool([learner, ...])`` is a pool of your own: any
 learner whose policies come from value functions and who does not see costs beforehand.
 
 **Work.** A round takes four passes over P for every four experts: two for the sums of the trackers' updates, one
@@ -105,9 +108,9 @@ class PoolState(NamedTuple):
 class Pool(LearnerBase):
     """The flow mixture of several learners, weighted by what each would have paid.
 
-    Without ``experts``, a pool of trackers, with a clock for each of the periods in ``clocks``, and one that finds its
-    period itself if ``auto``. ``swift`` has weights that move faster, without a proved rate. ``called`` is its name in
-    tables, for a game with several pools.
+    Without ``experts``, a pool of trackers, with a clock for each of the periods in ``clocks``; if ``auto``, the one
+    that tracks the mean finds a period itself. ``swift`` has weights that move faster, without a proved rate.
+    ``called`` is its name in tables, for a game with several pools.
     """
 
     experts: Any = None
@@ -118,7 +121,7 @@ class Pool(LearnerBase):
 
     def __post_init__(self) -> None:
         periods = _as_list(self.clocks, "clocks", "periods in rounds: Pool(clocks=[24])")
-        learners = [*_trackers(), *_clocks(periods), *_seekers(self.auto)]
+        learners = [*_trackers(self.auto), *_clocks(periods)]
         if self.experts is not None:
             learners = _as_list(self.experts, "experts", "learners: Pool([lsmdp.FollowTheLeader(), lsmdp.Passive()])")
             if not learners or periods or self.auto:
@@ -237,8 +240,16 @@ def pooled(option: str = "") -> Pool:
     return Pool(clocks=tuple(periods), auto="auto" in words, swift="swift" in words)
 
 
-def _trackers() -> list[LearnerLike]:
-    return [Passive(), TrackTheLeader(), *(TrackTheDiscounted(weight) for weight in _WEIGHTS_OF_THE_NEWEST)]
+def _trackers(auto: bool) -> list[LearnerLike]:
+    return [Passive(), _of_the_mean(auto), *(TrackTheDiscounted(weight) for weight in _WEIGHTS_OF_THE_NEWEST)]
+
+
+def _of_the_mean(auto: bool) -> LearnerLike:
+    if not auto:
+        return TrackTheLeader()
+    from lsmdp.learners.seek import SeekTheClock
+
+    return SeekTheClock()
 
 
 def _clocks(periods: list[Any]) -> list[LearnerLike]:
@@ -247,14 +258,6 @@ def _clocks(periods: list[Any]) -> list[LearnerLike]:
     from lsmdp.learners.clock import Clock
 
     return [Clock(period) for period in periods]
-
-
-def _seekers(auto: bool) -> list[LearnerLike]:
-    if not auto:
-        return []
-    from lsmdp.learners.seek import SeekTheClock
-
-    return [SeekTheClock()]
 
 
 def _as_list(given: Any, what: str, example: str) -> list[Any]:
