@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, get_ident
 from types import ModuleType
 
 import numpy as np
@@ -85,6 +86,35 @@ def test_slices_cover_all_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
         rows = [x for _, first, last in covered for x in range(first, last)]
         assert rows == list(range(n))
         assert len(covered) == (threads.SLICES if entries >= large else 1)
+
+
+def test_the_caller_takes_slices_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "MOVES_OF_A_LARGE_P", 1)
+    both, caller = Barrier(2, timeout=60.0), get_ident()
+    with ThreadPoolExecutor(1) as pool:
+        monkeypatch.setattr(threads, "_threads", lambda: pool)
+
+        def work(k: int, *_: int) -> tuple[int, bool]:
+            if k in (0, threads.SLICES - 1):
+                both.wait()  # neither ends before the other has begun
+            return k, get_ident() == caller
+
+        found = threads.in_slices(9, 9, work)
+        assert [k for k, _ in found] == list(range(threads.SLICES))
+        assert not found[0][1]
+        assert found[-1][1]
+
+
+@pytest.mark.parametrize("bad", range(threads.SLICES))
+def test_what_goes_wrong_in_a_slice_reaches_the_caller(bad: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "MOVES_OF_A_LARGE_P", 1)
+
+    def work(k: int, *_: int) -> None:
+        if k == bad:
+            raise ValueError(f"slice {k}")
+
+    with pytest.raises(ValueError, match=f"slice {bad}"):
+        threads.in_slices(9, 9, work)
 
 
 def test_slices_agree_with_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
