@@ -14,11 +14,17 @@ from lsmdp import (
 )
 from lsmdp._core import sparse
 from lsmdp._core import sweeps as core_sweeps
+from lsmdp.arrays import Floats
 from lsmdp.solvers.problem import NEVER
 from lsmdp.solvers.warm import sweeps
 from lsmdp.solvers.warm.chord import SolvedRounds
 
 TOL = 1e-6
+
+
+def swept_from(lmdp: LMDP, c: Floats, tol: float, flow: sparse.Flow, limit: int) -> sweeps.Swept:
+    """One round, in room of its own."""
+    return sweeps.sweep(lmdp, c, tol, flow, limit, SolvedRounds.blank(1, lmdp.n))
 
 
 def unequal(small: int, large: int, link: float) -> LMDP:
@@ -51,7 +57,7 @@ def test_rounds_are_certified_and_right(name: str) -> None:
     v = solve(lmdp, c_sum / t, tol=TOL).v
     for _ in range(6):
         t, c_sum = t + 1, c_sum + rng.uniform(0, 1, lmdp.n)
-        swept = sweeps.sweep(lmdp, c_sum / t, TOL, lmdp.moves.flow(v), most)
+        swept = swept_from(lmdp, c_sum / t, TOL, lmdp.moves.flow(v), most)
         assert swept.certified
         assert 0 < swept.sweeps <= most
         r, lo, hi = sparse.residual(lmdp.P, c_sum / t, swept.v, T)
@@ -69,13 +75,13 @@ def test_the_bits_are_those_of_a_run_that_was_resumed(temperature: float, monkey
     """What is kept of v is what is computed from v alone, and threads, or a call more or less, change nothing."""
     lmdp, c = random_graph(2000, temperature=temperature), np.random.default_rng(3).uniform(0, 1, 2000)
     v, c_next = solve(lmdp, c, tol=TOL).v, c + 1e-3 * np.random.default_rng(4).uniform(0, 1, 2000)
-    swept = sweeps.sweep(lmdp, c_next, TOL, lmdp.moves.flow(v), 60)
+    swept = swept_from(lmdp, c_next, TOL, lmdp.moves.flow(v), 60)
     assert swept.certified
     for kept, computed in zip(swept.flow, sparse.flow(lmdp.P, swept.v.copy(), temperature), strict=True):
         np.testing.assert_array_equal(kept, computed)
     monkeypatch.setattr(sweeps, "MOVES_OF_A_LARGE_P", 0)
     other = LMDP(lmdp.P, temperature=temperature)
-    again = sweeps.sweep(other, c_next, TOL, other.moves.flow(v.copy()), 60)
+    again = swept_from(other, c_next, TOL, other.moves.flow(v.copy()), 60)
     np.testing.assert_array_equal(again.v, swept.v)
     assert again[1:] == swept[1:]
 
@@ -90,7 +96,7 @@ def test_rounds_at_once_have_the_bits_of_rounds_one_by_one(name: str) -> None:
     done, last = sweeps.sweep_block(lmdp, costs, np.full(10, TOL), lmdp.moves.flow(v), 40, out)
     assert done == 7
     for k in range(done):
-        swept = sweeps.sweep(lmdp, costs[k], TOL, lmdp.moves.flow(v), 40)
+        swept = swept_from(lmdp, costs[k], TOL, lmdp.moves.flow(v), 40)
         assert swept[1:4] == (out.lo[k], out.hi[k], out.steps[k])
         np.testing.assert_array_equal(swept.v, out.v[k])
         v = swept.v
@@ -107,7 +113,7 @@ def test_a_change_that_is_not_small() -> None:
     """Several rounds of sweeps, each from the certificate of the last, as in policy iteration."""
     lmdp, rng = random_graph(2000), np.random.default_rng(1)
     c = rng.uniform(0, 3, lmdp.n)
-    swept = sweeps.sweep(lmdp, c, 1e-9, lmdp.moves.flow(np.zeros(lmdp.n)), 100)
+    swept = swept_from(lmdp, c, 1e-9, lmdp.moves.flow(np.zeros(lmdp.n)), 100)
     assert swept.certified
     _, lo, hi = sparse.residual(lmdp.P, c, swept.v, 1.0)
     assert hi - lo <= 1e-9
@@ -117,7 +123,7 @@ def test_slow_chains_are_given_up_early_and_predicted_to_take_long() -> None:
     lmdp = grid(30, 30)
     c = np.random.default_rng(2).uniform(0, 1, lmdp.n)
     v = solve(lmdp, c, tol=1e-8).v
-    swept = sweeps.sweep(lmdp, c + 1e-3 * np.linspace(0, 1, lmdp.n), TOL, lmdp.moves.flow(v), 60)
+    swept = swept_from(lmdp, c + 1e-3 * np.linspace(0, 1, lmdp.n), TOL, lmdp.moves.flow(v), 60)
     assert not swept.certified
     assert swept.sweeps < 40
     assert swept.left > 10
@@ -127,7 +133,7 @@ def test_a_steep_v_is_left_to_others() -> None:
     lmdp = random_graph(500, 5)
     for span in (1.5 * core_sweeps.SPAN_IN_SINGLE, 2 * sparse.SPAN_OF_ONE_SCALE):
         v = np.linspace(0, span, lmdp.n)
-        swept = sweeps.sweep(lmdp, np.zeros(lmdp.n), TOL, lmdp.moves.flow(v), 30)
+        swept = swept_from(lmdp, np.zeros(lmdp.n), TOL, lmdp.moves.flow(v), 30)
         assert not swept.certified
         assert swept.sweeps == 0
         assert swept.left == NEVER

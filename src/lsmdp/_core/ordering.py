@@ -24,13 +24,14 @@ import numpy as np
 import numpy.typing as npt
 
 from lsmdp._core.compile import entry
-from lsmdp._core.dissection import Graph, Indices, graph_of, inverse_of, order_of, symmetric_pattern
+from lsmdp._core.dissection import Indices, graph_of, inverse_of, order_of, symmetric_pattern
 from lsmdp.arrays import CSR
 
 Offsets = npt.NDArray[np.int64]
 _PRODUCTS_PER_NUMBER_KEPT = 20.0  # To gather a number of a factor and to keep it takes as long as so many products.
 _SHARE_OF_MEMORY = 0.25  # Factors may take this part of the memory of the machine; the rest is for all else.
 _BYTES_OF_AN_ENTRY = 16  # An entry takes so much in two factors; zeros of merged blocks and the workspace come on top.
+_NO_ROWS = np.empty(0, dtype=np.uint32)  # Blocks have none before they are wanted.
 STATES_OF_A_SMALL_SUBTREE = 14  # So many make one block: its zeros cost less than to go from block to block.
 _ROWS_AT_A_TIME = 512  # Among so many rows the short ones are read first; all that they lead to stays in the cache.
 # Blocks of at most these widths may hold these shares of zeros: in a wide block, a zero costs more.
@@ -74,7 +75,7 @@ class Plan:
     order: Indices  # order[i] = the state that is removed i-th; the last one is the reference
     entries: int | None
     flops: float
-    blocks: Blocks | None
+    sizes: Blocks | None  # the blocks but for their rows
     stack: int  # numbers that wait to be added to a parent, at most
 
     @property
@@ -83,9 +84,14 @@ class Plan:
         return int(self.order[-1])
 
     @cached_property
+    def blocks(self) -> Blocks | None:
+        """The blocks. Their rows, most of the bytes of a plan, are listed when the first factor is made, if ever."""
+        return None if self.sizes is None else self.sizes._replace(rows=_rows(self.P, self.order, self.sizes))
+
+    @cached_property
     def stored(self) -> int:
         """Numbers that one factor takes, the zeros of merged blocks included."""
-        return 0 if self.blocks is None else int(self.blocks.bases[-1])
+        return 0 if self.sizes is None else int(self.sizes.bases[-1])
 
     @cached_property
     def work(self) -> float:
@@ -100,12 +106,12 @@ class Plan:
     @property
     def tallest(self) -> int:
         """States that a block removes or touches, at most."""
-        return 0 if self.blocks is None else self.blocks.tallest
+        return 0 if self.sizes is None else self.sizes.tallest
 
     @property
     def workspace(self) -> int:
         """Bytes held besides the factors while they are made: blocks at work, the chain's weights, and its states."""
-        if self.blocks is None:
+        if self.sizes is None:
             return 0
         return 8 * (self.stack + self.tallest * (self.tallest + 1) + int(self.P.data.size) + 3 * self.order.size)
 
@@ -119,7 +125,7 @@ class Plan:
         """inverse[x] = when state x is removed."""
         return inverse_of(self.order)
 
-    @cached_property
+    @property
     def reading(self) -> Indices:
         """The rows of P as they are best read, by their places in the order of elimination: of some, short ones first.
 
@@ -161,8 +167,8 @@ def plan(P: CSR, limit: int | None = None) -> Plan:
 def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:
     graph, n = graph_of(symmetric), order.size
     parent, seen, counts = np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.int32)
-    nowhere, nothing = np.full(n, -1, dtype=np.int64), np.empty(0, dtype=np.uint32)
-    entries = _fill(graph, _Order(order, inverse_of(order)), limit, parent, seen, counts, nowhere, nothing)
+    nowhere = np.full(n, -1, dtype=np.int64)
+    entries = _fill(graph, _Order(order, inverse_of(order)), limit, parent, seen, counts, nowhere, _NO_ROWS)
     flops = float(np.square(counts.astype(np.float64)).sum())
     if entries > limit:
         return Plan(P, order, None, flops, None, 0)
@@ -173,8 +179,7 @@ def _analyse(P: CSR, symmetric: CSR, order: Indices, limit: int) -> Plan:
     inner = parent[after] >= 0
     tree[inner] = inverse_of(after)[parent[after][inner]]
     first = _merged(tree, counts, sizes)
-    blocks, stack = _blocks(graph, order, first, tree, counts)
-    return Plan(P, order, int(entries), flops, blocks, stack)
+    return Plan(P, order, int(entries), flops, *_sizes(first, tree, counts))
 
 
 def _merged(tree: Indices, counts: Indices, sizes: Indices) -> Indices:
@@ -197,23 +202,30 @@ def _join(tree: Indices, sizes: Indices, small: int, joins: npt.NDArray[np.bool_
     joins |= np.cumsum(inside[:-1], dtype=np.int8) > 0
 
 
-def _blocks(graph: Graph, order: Indices, first: Indices, tree: Indices, counts: Indices) -> tuple[Blocks, int]:
-    """The blocks, and the numbers on the stack at most. A block has the rows of its last state, whatever was merged."""
+def _sizes(first: Indices, tree: Indices, counts: Indices) -> tuple[Blocks, int]:
+    """The blocks but for their rows, and the numbers on the stack at most.
+
+    A block has the rows of its last state, whatever was merged.
+    """
     total, widths, heights = first.size - 1, np.diff(first).astype(np.int64), counts[first[1:] - 1].astype(np.int64)
     starts = np.concatenate(([0], np.cumsum(heights)))
     bases = np.concatenate(([0], np.cumsum(widths * (widths - 1) // 2 + widths * heights)))
     above, numbers = tree[first[1:] - 1], np.repeat(np.arange(total, dtype=np.int32), widths)
     parent = np.where(above >= 0, numbers[above], np.int32(-1))
-    tallest, rows = int((widths + heights).max()), np.empty(starts[-1], dtype=np.uint32)
-    blocks = Blocks(first, starts, rows, bases, parent, tallest)
-    seen, at = np.full(order.size, -1, dtype=np.int32), np.full(order.size, -1, dtype=np.int64)
-    at[first[1:] - 1] = starts[:-1]
-    given = _Order(order, inverse_of(order)), np.iinfo(np.int64).max, tree, seen, np.zeros_like(tree)
-    _fill(graph, *given, at, rows)
     kept = heights * (heights + 1)
     taken = np.bincount(parent[parent >= 0], kept[parent >= 0], minlength=total)
-    stack = int(np.cumsum(kept - taken).max())
-    return blocks, stack
+    stack, tallest = int(np.cumsum(kept - taken).max()), int((widths + heights).max())
+    return Blocks(first, starts, _NO_ROWS, bases, parent, tallest), stack
+
+
+def _rows(P: CSR, order: Indices, sizes: Blocks) -> npt.NDArray[np.uint32]:
+    """The later states that each block touches: those in the column of its last state."""
+    n, rows = order.size, np.empty(sizes.starts[-1], dtype=np.uint32)
+    tree, seen, counts = np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.int32)
+    at, whole = np.full(n, -1, dtype=np.int64), np.iinfo(np.int64).max
+    at[sizes.first[1:] - 1] = sizes.starts[:-1]
+    _fill(graph_of(symmetric_pattern(P)), _Order(order, inverse_of(order)), whole, tree, seen, counts, at, rows)
+    return rows
 
 
 # --------------------------------------------------------------------------------------------------------------

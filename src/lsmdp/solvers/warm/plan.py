@@ -178,7 +178,8 @@ def _next(
     if not anchor.size or (_is_dear(problem) and age.rounds.bit_count() < 2):  # try without, and keep the anchor
         waiting = 0 if anchor.size else age.rounds
         unaided = age.spent > 0.0 and waiting.bit_count() != 1
-        found, steps, left = _without_factor(problem, c, tol, v, goal, kept, unaided=unaided)
+        one = chord.Task(problem, costs[:1], gaps[:1], v, _STEPS_WITHOUT_A_FACTOR, inf)
+        found, steps, left = _without_factor(one, goal, kept, out, unaided=unaided)
         longer = Age(waiting + 1, age.spent + left, 0.0) if left else chord.NEW
         # Where nothing was found, ``solve`` would plan as well.
         planned = found is None or lmdp.n <= _QUICKLY_PLANNED or longer.spent > _POWER_STEPS_OF_A_PLAN
@@ -225,12 +226,14 @@ def _one(out: chord.SolvedRounds, found: Solved) -> tuple[int, Solved]:
 
 
 def _without_factor(
-    problem: Problem, c: Floats, tol: float, v: Floats, goal: float, kept: LeaderMemory, *, unaided: bool
+    task: chord.Task, goal: float, kept: LeaderMemory, out: chord.SolvedRounds, *, unaided: bool
 ) -> tuple[_Certified | None, int, float]:
     """(what was found, the steps taken, the power steps that it would have taken, 0 if few)."""
+    problem, c, tol, v = task.problem, task.costs[0], float(task.gaps[0]), task.v
     steps, left, tried = 0, 0.0, "sweep"
     if not unaided:
-        swept = sweeps.sweep(problem.lmdp, c, tol, kept.flow_at(v) or problem.lmdp.moves.flow(v), _FIRST_SWEEPS)
+        flow = kept.flow_at(v) or problem.lmdp.moves.flow(v)
+        swept = sweeps.sweep(problem.lmdp, c, tol, flow, _FIRST_SWEEPS, out)
         kept.flow = swept.flow
         steps, left = swept.sweeps, _POWER_STEPS_OF_A_SWEEP * swept.left
         if swept.certified:
@@ -245,8 +248,6 @@ def _without_factor(
             kept.story.append(f"{were(steps, tried)} enough.")
             return found, steps, 0.0
         left = min(log(look.gap / goal) / -log(look.rate), NEVER) if look.gap > goal and look.rate < 1.0 else NEVER
-    out = chord.SolvedRounds.blank(1, v.size)
-    task = chord.Task(problem, c[np.newaxis], np.array([tol]), v, _STEPS_WITHOUT_A_FACTOR, inf)
     _, found, _ = _iterated(task, nothing(problem), out, kept, chord.NEW)
     taken = int(out.steps[0])
     before = "" if unaided else f"{were(steps, tried)} too few; "
@@ -311,7 +312,7 @@ def _certified(lmdp: LMDP, c: Floats, tol: float, v: Floats, kept: LeaderMemory)
 
 def _power_steps(problem: Problem) -> float:
     """Power steps that cost as much as a round with a factor; without end where there is no factor."""
-    return inf if problem.plan.blocks is None else _USUAL_STEPS * problem.plan.step / problem.P.data.size
+    return inf if problem.plan.sizes is None else _USUAL_STEPS * problem.plan.step / problem.P.data.size
 
 
 def _is_cheap(problem: Problem) -> bool:

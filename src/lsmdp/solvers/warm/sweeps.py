@@ -63,9 +63,12 @@ class Swept(NamedTuple):
         return self.left == 0.0
 
 
-def sweep(lmdp: LMDP, c: Floats, tol: float, flow: sparse.Flow, limit: int) -> Swept:
-    """From the v of this flow until the bounds for the cost c are at most tol apart, or ``limit`` sweeps."""
-    out, gaps, sweeps, left, width = SolvedRounds.blank(1, lmdp.n), np.array([tol]), 0, NEVER, np.inf
+def sweep(lmdp: LMDP, c: Floats, tol: float, flow: sparse.Flow, limit: int, out: SolvedRounds) -> Swept:
+    """From the v of this flow until the bounds for the cost c are at most tol apart, or ``limit`` sweeps.
+
+    The first round of ``out`` is where it works.
+    """
+    gaps, sweeps, left, width = np.array([tol]), 0, NEVER, np.inf
     start = flow
     for _ in range(_ATTEMPTS):
         if not flow.flat or sweeps >= limit:
