@@ -190,8 +190,12 @@ def test_python_takes_a_run_one_learner_or_several() -> None:
     run = lsmdp.play(lmdp, [lsmdp.FollowTheLeader(), lsmdp.BeTheLeader()], costs)
     assert [one.about for one in lsmdp.certify(run)["run:replay"]] == ["ftl"]  # the clairvoyant one is left aside
     assert lsmdp.certify(lmdp, costs, lsmdp.TrackTheLeader()).holds
-    with pytest.raises(KeyError):
-        lsmdp.certify(lmdp, costs)["lem:nothing"]
+    report = lsmdp.certify(lmdp, costs)
+    assert list(report) == list(dict.fromkeys(one.label for one in report.certificates))
+    assert sum(map(len, report.values())) == len(report.certificates) > len(report)
+    assert "lem:nothing" not in report
+    with pytest.raises(KeyError, match=r"whose label is lem:nothing\. There are: ass:"):
+        report["lem:nothing"]
     with pytest.raises(lsmdp.SpecError, match="certify needs costs"):
         lsmdp.certify(lmdp)
     with pytest.raises(lsmdp.SpecError, match="sees costs before they are paid"):

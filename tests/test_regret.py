@@ -63,6 +63,16 @@ def test_terms_add_up_and_mean_what_they_say(seed: int, temperature: float) -> N
     assert result["track"].identity is None
 
 
+def test_a_regret_is_a_mapping_from_names() -> None:
+    found = play(small(0), [FollowTheLeader(), Passive()], np.eye(4)).regret()
+    assert list(found) == ["ftl", "passive"]
+    assert list(found.values()) == found.learners
+    assert len(found) == 2
+    assert "track" not in found
+    with pytest.raises(KeyError, match=r"no learner of this run is called track\. It has: ftl, passive\."):
+        found["track"]
+
+
 def test_follow_the_leader_by_identity_and_by_definition_agree_closely_when_solved_closely() -> None:
     lmdp, costs = grid(4, 4), np.random.default_rng(0).uniform(0, 1, (300, 16))
     one = play(lmdp, FollowTheLeader(tolerance=1e-11), costs).regret()["ftl"]

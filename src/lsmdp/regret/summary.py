@@ -21,6 +21,7 @@ where ideal is the idealised loss and lambda the average cost lambda_{T+1} of th
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -117,8 +118,8 @@ class LearnerRegret:
 
 
 @dataclass(frozen=True, repr=False)
-class Regret:
-    """The regret of every learner of a run."""
+class Regret(Mapping[str, LearnerRegret]):
+    """The regret of every learner of a run, by its name."""
 
     rounds: int
     leader: Solution
@@ -145,7 +146,13 @@ class Regret:
         for one in self.learners:
             if one.name == name:
                 return one
-        raise KeyError(name)
+        raise KeyError(f"no learner of this run is called {name}. It has: {', '.join(self)}.")
+
+    def __iter__(self) -> Iterator[str]:
+        return (one.name for one in self.learners)
+
+    def __len__(self) -> int:
+        return len(self.learners)
 
     def _repr_html_(self) -> str:
         return regret_html(self)

@@ -8,7 +8,7 @@ follow for this run. Of a run that was played, it is also checked that each lear
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,8 +34,8 @@ from lsmdp.theory.trace import (
 
 
 @dataclass(frozen=True, eq=False)
-class Certificates:
-    """What was found about one game: every statement in every reading, the constants, and the bounds of the run."""
+class Certificates(Mapping[str, list[Certificate]]):
+    """What was found about one game: the readings of every statement, by its label, and the bounds of the run."""
 
     game: Trace
     certificates: list[Certificate]
@@ -85,8 +85,14 @@ class Certificates:
     def __getitem__(self, label: str) -> list[Certificate]:
         found = [one for one in self.certificates if one.label == label]
         if not found:
-            raise KeyError(label)
+            raise KeyError(f"no statement was looked at whose label is {label}. There are: {', '.join(self)}.")
         return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(one.label for one in self.certificates))
+
+    def __len__(self) -> int:
+        return len({one.label for one in self.certificates})
 
     def bounds(self) -> list[dict[str, Any]]:
         """For each learner: R' = loss - T lambda_{T+1}, the bounds from the run's own numbers, and their ratios.
