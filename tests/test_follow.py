@@ -336,13 +336,14 @@ def test_rounds_hold_four_times_P_besides_the_factor(name: str) -> None:
 
     The state of the learner is counted. A factor is made in the first round, and again when all that a game keeps is
     there. Only a torus, whose separators are twice as wide, takes more while it is made: the block at work, the stack.
+    A round in which v moves far is a solve like any other, with factors in double precision: it is left aside.
     """
     lmdp, learner, rng = LARGE[name](), FollowTheLeader(), np.random.default_rng(0)
     c_sum, costs = rng.binomial(1000, 0.5, lmdp.n).astype(float), rng.uniform(0, 1, (6, lmdp.n))
     v = solve(lmdp, c_sum / 1000, tol=1e-5).v
     slow = name not in ("two clusters", "random graph")
     for _ in range(2):  # the first time, code is loaded that is no part of a model
-        new, peaks = LMDP(lmdp.P), []
+        new, peaks, factor = LMDP(lmdp.P), [], 0
         gc.collect()
         tracemalloc.start()
         state = learner.init(new)._replace(t=1000, c_sum=c_sum.copy(), lead=replace(Lead.passive(new), v=v.copy()))
@@ -353,15 +354,18 @@ def test_rounds_hold_four_times_P_besides_the_factor(name: str) -> None:
                 state = state._replace(lead=renewed)
             tracemalloc.reset_peak()
             state = learner.observe(new, state, c_t)
-            peaks.append(tracemalloc.get_traced_memory()[1])
+            far = state.lead.story[-1].startswith("It was solved by")
+            peaks.append(np.nan if far else tracemalloc.get_traced_memory()[1])
+            factor = max(factor, state.lead.factor_bytes)  # one that is worn after the last round is let go
         tracemalloc.stop()
     P = sum(array.nbytes for array in (lmdp.P.data, lmdp.P.indices, lmdp.P.indptr))
-    factor, plan = state.lead.factor_bytes, new.elimination_plan
+    plan = new.elimination_plan
     assert (factor > P) is slow  # or the rest would be measured against nothing
     at_work = np.zeros(6)
     if name == "one-way torus":
         at_work[[0, 3]] = 8 * (plan.stack + plan.tallest * (plan.tallest + 1))
-    assert max(peaks - at_work) <= 4.0 * P + factor
+    assert np.isnan(peaks).sum() <= 1
+    assert np.nanmax(peaks - at_work) <= 4.0 * P + factor
 
 
 def test_a_leader_keeps_one_factor() -> None:

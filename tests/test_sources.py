@@ -233,6 +233,7 @@ class TestKernelFiles:
             read_model(path, normalise=True).P.toarray(), [[0, 1, 0], [0, 0, 1], [0.5, 0.5, 0]]
         )
 
+    @pytest.mark.filterwarnings("ignore:The default value for `spmatrix`:DeprecationWarning")  # either will do
     def test_market_files_agree_with_scipy(self, tmp_path: Path) -> None:
         path = tmp_path / "random.mtx"
         scipy.io.mmwrite(path, makers.random_graph(200, 5).P)

@@ -361,6 +361,21 @@ class TestFolder:
         assert caught.value.__notes__ == [f'4 of 12 runs are kept in "{tmp_path}". Go on with: make it so']
         assert len(run_here(SMALL, tmp_path)[1].played) == 8
 
+    def test_a_run_that_is_written_but_not_counted_yet_is_kept(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sweep, jobs = plan(SMALL)
+        keep = SweepFolder.keep
+
+        def stop(folder: SweepFolder, *what: Any) -> None:
+            keep(folder, *what)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(SweepFolder, "keep", stop)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            sweeps.run(sweep, jobs, tmp_path, Here())
+        assert caught.value.__notes__ == [f'1 of 12 runs are kept in "{tmp_path}".']
+
     def test_a_bug_is_not_hidden(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("lsmdp.sweeps.jobs.rows", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):

@@ -93,6 +93,17 @@ def test_bad_trips_are_named(tmp_path: Path, text: str, options: Any, message: s
         lsmdp.fit(path, trips=True, **options)
 
 
+def test_days_without_a_year_are_of_a_usual_one(tmp_path: Path) -> None:
+    """From the last of February to the first of March it is a day; only with a year is there a 29 February."""
+    days = {"columns": "start_time=from,end_time=to", "time_format": "%d/%m", "holdout": 0.0}
+    path = written(tmp_path / "trips.csv", "start,end,from,to\na,b,28/02,01/03\nb,a,01/03,28/02\nb,a,1/3,2/3\n")
+    found = lsmdp.fit(path, trips=True, **days)
+    assert found.counts.toarray().tolist() == [[0.0, 1.0], [1.0, 0.0]]  # the second ends before it starts
+    written(path, "start,end,from,to\na,b,28/02,29/02\n")
+    with pytest.raises(SpecError, match='line 2: the end_time is "29/02", which is not written as %d/%m'):
+        lsmdp.fit(path, trips=True, **days)
+
+
 LOG = "Bike #,When,Station\n7,3/1/12 08:00,a\n7,3/1/12 08:05,b\n7,3/31/12 08:05,b\n7,3/31/12 09:00,a\n"
 
 

@@ -48,7 +48,9 @@ def run(
             return _sum_up(folder, sweep, jobs, finished, failed)
         except BaseException as stop:
             how = f" Go on with: {again}" if again else ""
-            stop.add_note(f'{len(finished):,} of {len(jobs):,} runs are kept in "{path}".{how}')
+            # A run may be in the folder since a moment ago, and not be counted yet.
+            kept = len(finished) + sum(folder.rows(job) is not None for job in jobs if job.digest not in finished)
+            stop.add_note(f'{kept:,} of {len(jobs):,} runs are kept in "{path}".{how}')
             raise
 
 

@@ -22,6 +22,8 @@ _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # So many ticks of a c
 DAYS = ("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%Y", "%d.%m.%y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d")
 # Times of day are tried in these formats behind a date.
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+_YEARS = ("%Y", "%y", "%G")  # These letters of a format stand for a year.
+_NO_YEAR = 1900  # Days without a year are taken to be of this one, as ever; later Pythons want it to be said.
 _TIMES_TRIED = 2000  # So many different times are tried in the usual formats, enough to meet a day after the twelfth.
 
 PlaceName = Callable[[int], str]
@@ -67,8 +69,11 @@ def usual_format(texts: Sequence[str]) -> str | None:
 
 
 def _read(text: str, time_format: str) -> datetime | None:
+    text = text.strip()
+    if "%d" in time_format and not any(letter in time_format for letter in _YEARS):
+        text, time_format = f"{_NO_YEAR} {text}", f"%Y {time_format}"
     try:
-        return datetime.strptime(text.strip(), time_format)
+        return datetime.strptime(text, time_format)
     except ValueError:
         return None
 
