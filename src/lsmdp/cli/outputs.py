@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _ANSWERS = (".npz", ".csv", ".parquet")  # An answer may be written to files with these endings.
 _POLICIES = (".csv", ".parquet")  # A policy may be written to files with these endings.
-PAGES = (".html",)  # A page may be written to files with this ending.
+_PAGES = (".html",)  # A page may be written to files with this ending.
 SECONDS_IN_SILENCE = 2.0  # After this many seconds a solve says that it is still at work; few take as long.
 SECONDS_BETWEEN_TICKS = 0.25  # The seconds of a long solve are shown anew this often, so that a clock is seen to run.
 
@@ -53,7 +53,7 @@ class Outputs(NamedTuple):
                 "there is a policy for each round, and --policy writes one. Keep the values with --out, or take "
                 "policies in Python: plan.policy(t), day.policy(slot)."
             )
-        asked = ((self.out, _ANSWERS, "--out"), (self.policy, _POLICIES, "--policy"), (self.report, PAGES, "--report"))
+        asked = ((self.out, _ANSWERS, "--out"), (self.policy, _POLICIES, "--policy"), (self.report, _PAGES, "--report"))
         places: dict[Path, str] = {}
         for path, endings, option in asked:
             if path is None:

@@ -51,7 +51,7 @@ from lsmdp.model import LMDP
 from lsmdp.policy import AnyPolicy
 from lsmdp.runs.turn import Turn
 
-KEYS = ("cost", "state")  # A line may have these keys.
+_KEYS = ("cost", "state")  # A line may have these keys.
 _NUMBER_TYPES = {
     int,
     float,
@@ -153,7 +153,7 @@ class ControlLoop:
 
     def _hear(self, line: bytes) -> Heard:
         said = _parsed(line)
-        strange = [key for key in said if key not in KEYS]
+        strange = [key for key in said if key not in _KEYS]
         if strange:
             raise SpecError(f'a line has no "{strange[0]}". Its keys are "cost" and "state", and both may be absent.')
         at = self._place(said["state"]) if "state" in said else self.kept.at

@@ -28,7 +28,7 @@ from lsmdp.errors import SpecError
 
 LINES_LOOKED_AT = 20  # So many lines are looked at to tell the dialect of a table.
 # A comment begins with # or %, but not with % and two hexadecimal digits, as names in URLs do.
-COMMENT = re.compile(r"\s*(#|%(?![0-9A-Fa-f]{2}))")
+_COMMENT = re.compile(r"\s*(#|%(?![0-9A-Fa-f]{2}))")
 # A number with a decimal comma is written like this, but so may one with a comma between thousands.
 WITH_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(?:[eE][+-]?[0-9]+)?")
 # In a number like this, the comma can only be a decimal one.
@@ -54,7 +54,7 @@ def dialect_of(path: Path) -> Dialect:
     separator = _separator(sample, ending)
     titles = None
     if comments and sample:
-        words = COMMENT.sub("", comments[-1], count=1).strip()
+        words = _COMMENT.sub("", comments[-1], count=1).strip()
         cells = tuple(cell.strip() for cell in (words.split("\t") if "\t" in words else words.split()))
         titles = cells if len(cells) == len(cut(sample[0], separator)) else None
     return Dialect(separator, strewn, titles)
@@ -69,7 +69,7 @@ def first_lines(path: Path, comments: list[str] | None = None) -> list[str]:
 
 def is_comment(line: str) -> bool:
     """Whether this line begins as a comment does."""
-    return COMMENT.match(line) is not None
+    return _COMMENT.match(line) is not None
 
 
 def opened(path: Path) -> TextIO:

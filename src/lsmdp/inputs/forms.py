@@ -33,7 +33,7 @@ BEYOND_COUNTS = 2.0**53  # Numbers of rounds and steps stay below this, and so a
 _ROUNDING_OF_SUMS = 1e-9
 _CHARACTERS_OF_A_WORD = 60  # So many characters of a name or a type are quoted in a message.
 # The header of an array that numpy wrote is of this form; nothing else is believed.
-HEADER = re.compile(
+_HEADER = re.compile(
     rb"\{'descr': '([<>|][biufcSUmM]\d{1,9}(?:\[\w{1,9}\])?)', 'fortran_order': (True|False), "
     rb"'shape': \(((?:\d{1,18}, ?)*(?:\d{1,18})?)\), \} *\n"
 )
@@ -153,7 +153,7 @@ def from_bytes(content: bytes, start: int = 0, *, whole: bool = False) -> tuple[
     """The array that ``as_bytes`` wrote at ``start``, and where it ends; ``whole``: that is the end of the content."""
     begin = start + (10 if content[start + 6 : start + 8] == b"\x01\x00" else 12)
     length = int.from_bytes(content[start + 8 : begin], "little")
-    header = HEADER.fullmatch(content[begin : begin + length])
+    header = _HEADER.fullmatch(content[begin : begin + length])
     if content[start : start + 6] != b"\x93NUMPY" or header is None:
         raise SpecError("an array in it has a header of another kind than lsmdp writes")
     try:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from lsmdp.errors import CostError, LsmdpError, ModelError, SpecError
 from lsmdp.inputs.frames import as_frame, is_frame
 
-NUMBER = re.compile("0|[1-9][0-9]{0,17}")  # The number of a state is written like this, and fits into 64 bits.
+_NUMBER = re.compile("0|[1-9][0-9]{0,17}")  # The number of a state is written like this, and fits into 64 bits.
 # A cell of a grid is written as row,column, with or without brackets.
 _ROW_AND_COLUMN = re.compile(r"\(?\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*\)?")
 # A name stands for one of these numbers where it names no state, or a state that was dropped from the model.
@@ -38,7 +38,7 @@ Ints = npt.NDArray[np.int64]
 
 def number_in(text: str) -> int | None:
     """The number that a text writes in decimal digits; None if it is anything else."""
-    return int(text) if NUMBER.fullmatch(text) else None
+    return int(text) if _NUMBER.fullmatch(text) else None
 
 
 def cell_in(text: str) -> tuple[int, int] | None:

@@ -1,4 +1,4 @@
-"""Where to draw the states of a graph that has no coordinates.
+"""Where to draw the states of a graph that has no coordinates, and what of a map is shown at first.
 
 A spectral layout: the coordinates are the second and third eigenvectors of the normalised Laplacian of the symmetrised
 graph, which place neighbours near each other. A few rounds of stress then pull apart what the eigenvectors put on top
@@ -14,9 +14,24 @@ from scipy.sparse.linalg import eigsh
 
 from lsmdp.arrays import CSR, Floats
 
+_STATES_IN_THE_FRAME = 200  # Up to this many states, the frame holds all of them.
+# Where there are many states, the frame holds the coordinates between these percentiles.
+_PERCENTILES_IN_THE_FRAME = (1.0, 99.0)
+_GROWTH_OF_THE_FRAME = 1.25  # All states are within the frame if it grows by no more than this factor for them.
 NAMED_STATES = 50  # Up to this many states have their names beside them; more of them would cover each other.
 _STATES_TO_MEASURE_FROM = 60  # Distances are measured from this many states, which tells the places of all others.
 _SWEEPS_OF_A_LAYOUT = 40  # The places are improved this many times, after which they hardly move.
+
+
+def frame(across: Floats, down: Floats, *, all_of_them: bool) -> list[float]:
+    """Left, right, top and bottom of what is shown at first: all states, or the bulk where a few lie far out."""
+    edges = []
+    for along in (across, down):
+        low, high = float(along.min()), float(along.max())
+        first, last = (float(edge) for edge in np.percentile(along, _PERCENTILES_IN_THE_FRAME))
+        near = high - low <= _GROWTH_OF_THE_FRAME * (last - first)
+        edges += [low, high] if all_of_them or near or along.size <= _STATES_IN_THE_FRAME else [first, last]
+    return edges
 
 
 def layout(P: CSR) -> Floats:

@@ -21,14 +21,10 @@ from lsmdp.output.pictures import palette
 from lsmdp.report import words
 from lsmdp.report.dynamic import still_fields
 from lsmdp.report.frames import places_of, shown
-from lsmdp.report.layout import NAMED_STATES
+from lsmdp.report.layout import NAMED_STATES, frame
 from lsmdp.runs.dynamic import AttributedRegrets
 from lsmdp.runs.film import MOST_MOVES, Film
 
-STATES_IN_THE_FRAME = 200  # Up to this many states, the frame holds all of them.
-# Where there are many states, the frame holds the coordinates between these percentiles.
-_PERCENTILES_IN_THE_FRAME = (1.0, 99.0)
-_GROWTH_OF_THE_FRAME = 1.25  # All states are within the frame if it grows by no more than this factor for them.
 _LETTERS_ON_THE_MAP = 18  # A name on the map has at most this many letters, so that it stays beside its state.
 
 
@@ -43,36 +39,23 @@ def the_map(run: Run, film: Film | None, best: str, told: AttributedRegrets | No
     names = film.names
     grid = lmdp.grid_shape is not None
     first = best if best in names else next(iter(names), None)
-    frame = [
-        edge
-        for axis in (1, 0)
-        for edge in frame_along(places[:, axis], all_of_them=grid or lmdp.n <= STATES_IN_THE_FRAME)
-    ]
+    seen = frame(places[:, 1], places[:, 0], all_of_them=grid)
     return {
         "kind": "grid" if grid else "graph",
         "title": f"Watch {first}: where it goes, round by round" if names else "What each round costs, on the map",
         "finding": _busiest(run),
         "learners": names,
         "first": first,
-        "note": _note(lmdp, grid, bool(names), _outside(places, frame), told is not None),
+        "note": _note(lmdp, grid, bool(names), _outside(places, seen), told is not None),
         "still": still_fields(names, told),
         "x": _figures(places[:, 1]),
         "y": _figures(places[:, 0]),
-        "frame": frame,
+        "frame": seen,
         "names": [_short(place_name(lmdp, x)) for x in range(lmdp.n)] if not grid and lmdp.n <= NAMED_STATES else None,
         **({} if grid else _moves(lmdp)),
         "ramp": [f"rgb({r},{g},{b})" for r, g, b in palette()[::4]],
-        "frames": [shown(frame) for frame in film.frames],
+        "frames": [shown(one) for one in film.frames],
     }
-
-
-def frame_along(along: Floats, *, all_of_them: bool) -> list[float]:
-    """Where the frame begins and ends along one axis."""
-    low, high = float(along.min()), float(along.max())
-    first, last = (float(edge) for edge in np.percentile(along, _PERCENTILES_IN_THE_FRAME))
-    if all_of_them or high - low <= _GROWTH_OF_THE_FRAME * (last - first):
-        return [low, high]
-    return [first, last]
 
 
 def place_name(lmdp: LMDP, x: int) -> str:
@@ -115,8 +98,8 @@ def _note(lmdp: LMDP, grid: bool, played: bool, outside: int, priced: bool = Fal
     return " ".join(said)
 
 
-def _outside(places: Floats, frame: list[float]) -> int:
-    left, right, top, bottom = frame
+def _outside(places: Floats, seen: list[float]) -> int:
+    left, right, top, bottom = seen
     inside = (places[:, 1] >= left) & (places[:, 1] <= right) & (places[:, 0] >= top) & (places[:, 0] <= bottom)
     return int(np.count_nonzero(~inside))
 

@@ -29,7 +29,7 @@ from lsmdp.model import LMDP
 from lsmdp.runs.spec import Spec
 
 # The figures of a run may depend on the versions of these packages, so they are written down.
-PACKAGES = ("lsmdp", "numpy", "scipy", "numba")
+_PACKAGES = ("lsmdp", "numpy", "scipy", "numba")
 # These settings of two runs are compared one by one; the hashes speak for the rest.
 _COMPARED = ("learners", "rounds", "start", "seed", "sample", "feedback", "scale", "temperature")
 NO_ROUNDS = bytes(32)  # This is the hash of no rounds, with which the chain of hashes begins.
@@ -49,7 +49,7 @@ def manifest(spec: Spec, lmdp: LMDP, costs: Costs) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Of Python, and of what computes the numbers."""
-    return {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES}
+    return {"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES}
 
 
 @cache  # to look it up is to read a file and to parse it, and every run asks for it

@@ -51,23 +51,23 @@ from lsmdp.sources.reading import (
 from lsmdp.sources.tables import TEXTS
 
 # A map may be named with the number of neighbours behind a colon.
-MAP = re.compile(r"(.*\.map):(.*)", flags=re.IGNORECASE | re.DOTALL)
+_MAP = re.compile(r"(.*\.map):(.*)", flags=re.IGNORECASE | re.DOTALL)
 # A network may be named with its first node that is no centroid behind a colon.
-NET = re.compile(r"(.*\.tntp):(.*)", flags=re.IGNORECASE | re.DOTALL)
+_NET = re.compile(r"(.*\.tntp):(.*)", flags=re.IGNORECASE | re.DOTALL)
 
 
 def kernel_file(spec: str, reading: ReadingOptions = ReadingOptions()) -> Content:  # noqa: B008 - it never changes
     """The weights in a file, and the labels and positions of their states if it has any."""
     readers = dict(KERNEL_FORMATS)
     path = spec
-    if asked := MAP.fullmatch(spec):
+    if asked := _MAP.fullmatch(spec):
         path, neighbours = asked.groups()
         if neighbours not in ("4", "8"):
             raise SpecError(
                 f'"{asked.string}" asks for moves to {neighbours} neighbours. Write {path}, or {path}:8 with diagonals.'
             )
         readers[".map"] = readers[".map"]._replace(read=partial(_read_map, neighbours=int(neighbours)))
-    if asked := NET.fullmatch(spec):
+    if asked := _NET.fullmatch(spec):
         path, first = asked.groups()
         if not (first_through := number_in(first)):
             raise SpecError(
@@ -103,7 +103,7 @@ def _both_ways(content: Content) -> Content:
 
 def kernel_paths(spec: str) -> Iterator[tuple[str, Path]]:
     """The files that ``kernel_file`` reads, each with what it holds; one that lies beside another comes after it."""
-    asked = MAP.fullmatch(spec) or NET.fullmatch(spec)
+    asked = _MAP.fullmatch(spec) or _NET.fullmatch(spec)
     path = Path(asked[1] if asked else spec)
     yield "kernel", path
     if path.suffix.lower() == ".tntp" and path.is_file() and (beside := file_of_nodes(path)) is not None:

@@ -50,7 +50,7 @@ from lsmdp.inputs.labels import number_in
 CAPACITY = "capacity"  # The moves of a network are as likely as this column says, where nobody names another.
 _NODE_COLUMNS = ("init_node", "term_node")  # These columns of a network say where a link begins and ends.
 # The header of a network has its numbers under these keys.
-ZONES, NODES, LINKS, FIRST = "NUMBER OF ZONES", "NUMBER OF NODES", "NUMBER OF LINKS", "FIRST THRU NODE"
+_ZONES, _NODES, _LINKS, _FIRST = "NUMBER OF ZONES", "NUMBER OF NODES", "NUMBER OF LINKS", "FIRST THRU NODE"
 
 
 class Roads(NamedTuple):
@@ -86,25 +86,25 @@ def link_values(path: Path, column: str) -> tuple[list[str], list[str], Floats]:
 def _read(path: Path, column: str) -> tuple[dict[str, int], list[_Link]]:
     lines = _lines(path)
     promised = _metadata(lines)
-    require_described(promised[NODES], path.stat().st_size)
+    require_described(promised[_NODES], path.stat().st_size)
     return promised, list(_links(lines, column))
 
 
 def read_tntp(path: Path, first_through: int | None = None, weight: str = CAPACITY) -> Roads:
     """The weights, labels and positions of a TNTP road network whose through nodes begin here, or as it says."""
     promised, links = _read(path, weight)
-    if len(links) != promised[LINKS]:
+    if len(links) != promised[_LINKS]:
         raise SpecError(
-            f"it promises {promised[LINKS]} links and holds {len(links)}: it is truncated, or the number is wrong. Get "
-            f"the whole file; or, if these are all, write {len(links)} behind <{LINKS}>."
+            f"it promises {promised[_LINKS]} links and holds {len(links)}: it is truncated, or the number is wrong. "
+            f"Get the whole file; or, if these are all, write {len(links)} behind <{_LINKS}>."
         )
-    nodes = _nodes(links, promised[NODES])
+    nodes = _nodes(links, promised[_NODES])
     ends = np.searchsorted(nodes, np.array([(link.start, link.end) for link in links], dtype=np.int64))
     values = np.array([link.value for link in links])
     matrix = sparse.coo_array((values, (ends[:, 0], ends[:, 1])), shape=(nodes.size, nodes.size)).tocsr()
     if first_through is None:
-        first_through = promised.get(FIRST, 1)
-        zones = promised.get(ZONES, 0)
+        first_through = promised.get(_FIRST, 1)
+        zones = promised.get(_ZONES, 0)
         if first_through == 1 and _are_dead_ends(matrix, nodes <= zones):
             first_through = zones + 1
             warnings.warn(
@@ -182,14 +182,14 @@ def _metadata(lines: Iterator[Line]) -> dict[str, int]:
         key, value = " ".join(key.upper().split()), value.strip()
         if key == "END OF METADATA":
             break
-        if key in (NODES, LINKS, ZONES, FIRST):
+        if key in (_NODES, _LINKS, _ZONES, _FIRST):
             if not (count := number_in(value)):
                 raise SpecError(f'line {number}: the {key.lower()} is "{value}". Give a positive whole number.')
             found[key] = count
             require_entries(count)
     else:
         raise SpecError("there is no line <END OF METADATA>: it is truncated, or no TNTP network (*_net.tntp).")
-    for key in (NODES, LINKS):
+    for key in (_NODES, _LINKS):
         if key not in found:
             raise SpecError(f"the metadata lacks <{key}>. Add it above <END OF METADATA>.")
     return found

@@ -26,7 +26,7 @@ from lsmdp.sweeps.growth import growth
 from lsmdp.sweeps.jobs import Job, ResultRow
 from lsmdp.sweeps.spec import Sweep
 
-LEVELS = {"low": 0.1, "median": 0.5, "high": 0.9}  # The bands of a summary are these quantiles over the seeds.
+_LEVELS = {"low": 0.1, "median": 0.5, "high": 0.9}  # The bands of a summary are these quantiles over the seeds.
 _BANDED = ("regret", "idealised_regret", "dynamic_regret", "loss")  # These figures have bands.
 
 
@@ -41,7 +41,7 @@ def summarise(
         "runs": len(runs),
         "failed": list(failed),
         "versions": versions(),
-        "levels": LEVELS,
+        "levels": _LEVELS,
         "sweep": sweep.model_dump(mode="json"),
         "games": [_game(*names, found) for names, found in games.items()],
     }
@@ -100,5 +100,5 @@ def _bands(values: Floats) -> dict[str, list[float | None]]:
     """The quantiles over the seeds, round by round; None where some seed is not known."""
     return {
         name: [None if np.isnan(value) else float(value) for value in np.quantile(values, level, axis=0)]
-        for name, level in LEVELS.items()
+        for name, level in _LEVELS.items()
     }

@@ -14,13 +14,10 @@ import numpy as np
 from lsmdp.arrays import CSR, Floats
 from lsmdp.output.pictures import palette
 from lsmdp.report.answer.facts import AnswerFacts
-from lsmdp.report.layout import NAMED_STATES, layout
+from lsmdp.report.layout import NAMED_STATES, frame, layout
 from lsmdp.runs.film import STATES_LAID_OUT
 
 _MAP_STATES = 50_000  # At most this many states are drawn, which makes a page of some 5 MB.
-# Where there are many states, this share of the coordinates may lie outside of the frame at each side.
-_SHARE_OUTSIDE = 0.01
-STATES_IN_THE_FRAME = 200  # Up to this many states, the frame holds all of them.
 # An arrow is drawn where steering adds at least this much of a step or of a chance; less is not seen.
 _FAINTEST_ARROW = 0.02
 
@@ -48,7 +45,7 @@ def map_of(facts: AnswerFacts, title: str) -> dict[str, Any] | None:
         "note": _map_note(grid, facts.share is not None, places is lmdp.positions),
         "x": _short(across),
         "y": _short(down),
-        "frame": _frame(across, down),
+        "frame": frame(across, down, all_of_them=grid),
         "names": [facts.name(x) for x in range(n)],
         "named": n <= NAMED_STATES and not grid,
         "fields": fields,
@@ -66,16 +63,6 @@ def _map_note(grid: bool, timed: bool, placed: bool) -> str:
     )
     time = " Time and change are on a scale of square roots, so that rare places show." if timed else ""
     return said + time + ("" if placed else " Places are computed from the moves; they are no map.")
-
-
-def _frame(across: Floats, down: Floats) -> list[float]:
-    """Left, right, top and bottom of what is shown at first: all, or the bulk where there are many states."""
-    q = _SHARE_OUTSIDE if across.size > STATES_IN_THE_FRAME else 0.0
-    sides = [float(side) for values in (across, down) for side in np.quantile(values, [q, 1.0 - q])]
-    spans = [float(np.ptp(values)) for values in (across, down)]
-    if all(high - low > 0.5 * span for (low, high), span in zip((sides[:2], sides[2:]), spans, strict=True)):
-        return [float(end) for values in (across, down) for end in (values.min(), values.max())]  # nothing lies far out
-    return sides
 
 
 def _edges(P: CSR) -> list[int]:

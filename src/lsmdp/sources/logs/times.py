@@ -19,7 +19,7 @@ from lsmdp.errors import SpecError
 
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # So many ticks of a clock are in a second, by their unit.
 # Dates are tried in these formats.
-DAYS = ("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%Y", "%d.%m.%y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d")
+_DAYS = ("%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%Y", "%d.%m.%y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d")
 # Times of day are tried in these formats behind a date.
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _YEARS = ("%Y", "%y", "%G")  # These letters of a format stand for a year.
@@ -63,7 +63,7 @@ def usual_format(texts: Sequence[str]) -> str | None:
     """The one of the usual formats that reads all of these times; None where there is none, or more than one."""
     some = list(dict.fromkeys(texts))[:_TIMES_TRIED]
     fits = [
-        form for form in map("".join, product(DAYS, _CLOCKS)) if all(_read(text, form) is not None for text in some)
+        form for form in map("".join, product(_DAYS, _CLOCKS)) if all(_read(text, form) is not None for text in some)
     ]
     return fits[0] if len(fits) == 1 and some else None
 

@@ -31,7 +31,7 @@ from lsmdp.model import LMDP
 from lsmdp.sources.makers.shared import Bools, check_probability, csr_rows
 
 # These characters of a map are open cells and walls, as in the benchmarks of Sturtevant.
-_OPEN_CELLS, WALLS = ".GS", "@OTW"
+_OPEN_CELLS, _WALLS = ".GS", "@OTW"
 # These are the places of up, left, stay, right and down in a square of three by three: ascending states.
 _STRAIGHT = ((0, 1), (1, 0), (1, 1), (1, 2), (2, 1))
 _ALL_ROUND = tuple((row, col) for row in range(3) for col in range(3))  # These are all places in the square.
@@ -119,10 +119,10 @@ def _cells(drawn: list[str], height: int, width: int) -> Bools:
     for row, line in enumerate(drawn):
         if len(line) != width:
             raise SpecError(f"line {row + 5} has {len(line)} cells, but the width is {width}. Draw a letter per cell.")
-        if strange := line.strip(_OPEN_CELLS + WALLS)[:1]:
+        if strange := line.strip(_OPEN_CELLS + _WALLS)[:1]:
             raise SpecError(
                 f'line {row + 5}, column {line.index(strange) + 1} is "{strange}". '
-                f"Cells are open ({' '.join(_OPEN_CELLS)}) or walls ({' '.join(WALLS)})."
+                f"Cells are open ({' '.join(_OPEN_CELLS)}) or walls ({' '.join(_WALLS)})."
             )
     codes = np.frombuffer("".join(drawn).encode("ascii"), dtype=np.uint8).reshape(height, width)
     is_open: Bools = np.isin(codes, np.frombuffer(_OPEN_CELLS.encode(), dtype=np.uint8))
