@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -27,6 +28,7 @@ from lsmdp.costs import (
     Costs,
     as_costs,
     by_name,
+    families,
     read_costs,
 )
 from lsmdp.costs.families import STREAM
@@ -115,8 +117,21 @@ class TestEveryFamily:
         assert digest not in others - {by_name(spec.partition(":")[0], lmdp, T=9, seed=3).digest()}
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_has_its_formula(name: str) -> None:
+    assert re.search(rf"^ .*\b{name} +\S", families.__doc__ or "", re.MULTILINE), "in the docstring of families.py"
+
+
+@pytest.mark.parametrize("name", [name for name, one in FAMILIES.items() if not one.on_map and name != "swap"])
+def test_a_family_that_is_not_on_the_map_reads_the_size_of_a_model_only(name: str) -> None:
+    """Else it must be marked with on_map, so that the digest of its costs knows of the model."""
+    one, two = (table(by_name(name, lmdp, T=40, seed=1)) for lmdp in (makers.grid(5, 6), makers.random_graph(30, 4)))
+    np.testing.assert_array_equal(one, two)
+
+
 @pytest.mark.parametrize("spec", [name for name in FAMILIES if name != "swap"])
 def test_the_seed_matters(spec: str) -> None:
+    """In a family that has none, such as swap, it is left out here."""
     one, two = (table(by_name(spec, makers.ring(30), T=40, seed=seed)) for seed in (1, 2))
     assert (one != two).any()
 

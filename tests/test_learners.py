@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+import lsmdp
 from lsmdp import (
     LMDP,
     Policy,
@@ -31,6 +34,7 @@ from lsmdp.learners import (
     WindowLeader,
     learner_by_name,
 )
+from lsmdp.learners.names import period_and_eta
 from lsmdp.learners.protocol import Report
 
 LMDP_ = grid(3, 4)
@@ -179,19 +183,24 @@ def test_passive_is_P() -> None:
     np.testing.assert_array_equal(Passive().policy(LMDP_, after(Passive(), 3)).matrix().toarray(), LMDP_.P.toarray())
 
 
-def test_names() -> None:
-    for spec in (
-        "ftl",
-        "ftl:3",
-        "track",
-        "track:2",
-        "plain-track",
-        "phased",
-        "phased:0.2",
-        "window:7",
-        "discounted:0.5",
-    ):
-        assert learner_by_name(spec).name == spec
+@pytest.mark.parametrize("name", NAMES)
+def test_every_learner_is_known_where_users_look(name: str) -> None:
+    """By itself, in the README and in the manual; and its class is a public name."""
+    assert learner_by_name(name).name.partition(":")[0] == name
+    top = Path(__file__).parents[1]
+    for page in (top / "README.md", top / "docs" / "learners.md"):
+        assert re.search(rf"`{name}[`:]", page.read_text(encoding="utf-8")), f"{page.name} says nothing of it"
+    assert type(learner_by_name(name)).__name__ in lsmdp.__all__
+
+
+@pytest.mark.parametrize("name", [name for name, one in NAMES.items() if one.option])
+def test_tables_tell_learners_of_one_kind_apart(name: str) -> None:
+    """What a learner is called has its option in it, if that is not the usual one."""
+    spec = f"{name}:7" if NAMES[name].option in (int, str, period_and_eta) else f"{name}:0.2"
+    assert learner_by_name(spec).name == spec
+
+
+def test_names_that_cannot_be_understood() -> None:
     with pytest.raises(SpecError, match=r'no learner "flt". Did you mean "ftl"\?'):
         learner_by_name("flt")
     with pytest.raises(SpecError, match='"many" in "window:many" is not a whole number'):

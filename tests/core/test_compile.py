@@ -5,8 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
+from pathlib import Path
 from types import FunctionType
 
 import numpy as np
@@ -45,6 +49,36 @@ def test_nothing_is_left_to_compile(run: Callable[..., Result]) -> None:
         policy = lsmdp.Policy(lsmdp.grid(3, 3), np.zeros(9)).matrix()
         assert is_reversible(policy.copy())  # which may be written to
     assert compiled == []
+
+
+BOUNDS = "import lsmdp; print(lsmdp.__file__, *lsmdp.bounds(lsmdp.ring(5), [1, 2, 3, 4, 5], [0, 1, 2, 3, 4]))"
+
+
+def test_loops_are_compiled_again_if_what_they_call_has_changed_or_their_files_are_damaged(tmp_path: Path) -> None:
+    """The certificate is a loop of sparse.py; its logarithms are those of explog.py, with a false log 2 in the end."""
+    package = tmp_path / "lsmdp"
+    shutil.copytree(Path(lsmdp.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def bounds(loops: Path) -> list[float]:
+        command, place = [sys.executable, "-c", BOUNDS], {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(loops)}
+        done = subprocess.run(command, env=os.environ | place, capture_output=True, text=True, check=True)
+        file, *found = done.stdout.split()
+        assert Path(file).parent == package
+        return list(map(float, found))
+
+    loops = tmp_path / "loops"
+    right = bounds(loops)
+    assert right == list(lsmdp.bounds(lsmdp.ring(5), [1, 2, 3, 4, 5], [0, 1, 2, 3, 4]))
+    explog = package / "_core" / "explog.py"
+    explog.write_text(explog.read_text().replace("_LOG2_LOW = 0.69", "_LOG2_LOW = 0.79"))
+    wrong = bounds(tmp_path / "others")
+    assert wrong != right
+    assert bounds(loops) == wrong
+    kept = sorted(path for path in loops.rglob("*") if path.suffix in (".nbi", ".nbc"))
+    assert len(kept) > 4
+    for k, path in enumerate(kept):
+        path.write_bytes((b"\x80\x05.", path.read_bytes()[:-9], b"")[k % 3])
+    assert bounds(loops) == wrong
 
 
 @pytest.fixture(params=[True, False], ids=["collects", "does not"])

@@ -83,7 +83,7 @@ def test_states_are_ordered_by_nested_dissection(name: str) -> None:
     n = pattern.shape[0]
     for leaf in (1, dissection._STATES_OF_A_LEAF):
         order, todo = np.arange(n, dtype=np.int32), np.empty(4 * n + 4, np.int32)
-        search = dissection._Search(*np.zeros((5, n + 1), np.int32))
+        search = dissection._BreadthFirst(*np.zeros((5, n + 1), np.int32))
         dissection._dissect(dissection.graph_of(pattern), search, leaf, order, todo)
         np.testing.assert_array_equal(order, dissected(pattern.toarray() != 0, list(range(n)), leaf))
 

@@ -1,7 +1,10 @@
 """How loops are compiled: those that Python calls, and those that only compiled loops call.
 
 ``entry()`` and ``inner()`` are the decorators for the two kinds. Compiled loops are kept on disk, beside the sources or
-where NUMBA_CACHE_DIR says, so that only the first call waits.
+where NUMBA_CACHE_DIR says, so that only the first call waits. numba alone would use a loop again as long as its own
+file is the same, though it holds what it has called from other files, and stumble over a kept file that is damaged.
+Ours are used again only if no source of any loop has changed, and what cannot be read is compiled again
+(:class:`_LoopsOnDisk`).
 
 While numba compiles one of these loops, two things are not as usual (:class:`_WhileCompiling`):
 
@@ -16,15 +19,18 @@ While numba compiles one of these loops, two things are not as usual (:class:`_W
 from __future__ import annotations
 
 import gc
+import hashlib
 import pkgutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
 from numba import njit
 from numba.core import config, event
+from numba.core.caching import IndexDataCacheFile
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -48,6 +54,9 @@ def entry(*, allocates: bool = False, abreast: bool = False, **options: Any) -> 
 
     def declared(function: Function) -> Function:
         loop = made(function)
+        if given["cache"] and not _numba.DISABLE_JIT:
+            kept: Any = loop._cache  # type: ignore[attr-defined]
+            kept._cache_file = _LoopsOnDisk.like(kept._cache_file)
         if abreast:
             _abreast.add(function)
         if "no_cpython_wrapper" not in options:
@@ -63,6 +72,39 @@ def inner(*, allocates: bool = False, abreast: bool = False, **options: Any) -> 
     The way in would be compiled with it, and optimised again with everything that calls it.
     """
     return entry(allocates=allocates, abreast=abreast, no_cpython_wrapper=True, **options)
+
+
+class _LoopsOnDisk(IndexDataCacheFile):
+    """The kinds of one loop that are kept on disk: an index of them, and a file for each.
+
+    An index that names a type of an older version, or that is damaged, is as good as none.
+    """
+
+    @classmethod
+    def like(cls, other: Any) -> _LoopsOnDisk:
+        """The same files, but good only for the sources as they are."""
+        return cls(other._cache_path, other._index_name.removesuffix(".nbi"), digest_of_sources())
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            found: dict[Any, str] = super()._load_index()  # type: ignore[no-untyped-call]
+        except Exception:  # what a damaged pickle ends in has no bounds
+            return {}
+        return found
+
+    def _load_data(self, name: str) -> Any:
+        try:
+            return super()._load_data(name)  # type: ignore[no-untyped-call]
+        except Exception as broken:
+            raise OSError(f"{name} cannot be read") from broken  # which numba takes for absent
+
+
+@cache
+def digest_of_sources() -> str:
+    """A hash of all that compiled loops are made from: the files of this package, and arrays.py with its constants."""
+    here = Path(__file__).parent
+    sources = [*sorted(here.glob("*.py")), here.parent / "arrays.py"]
+    return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in sources)).hexdigest()
 
 
 def cache_folder() -> str:

@@ -113,7 +113,7 @@ class Span(NamedTuple):
 class Room(NamedTuple):
     """Where a round is worked out: a row for each expert, in whole fours; four woven rows; a number for each entry.
 
-    Rows beyond the last expert are 0, and so is then the weight of who stands in there.
+    Rows beyond the last expert stand for nobody: they are 0 and have the weight 0.
     """
 
     rows: Floats

@@ -22,7 +22,8 @@ from lsmdp._core.compile import entry, inner
 from lsmdp.arrays import CSR, like
 
 Indices = npt.NDArray[np.int32]
-_STATES_FOR_MINIMUM_DEGREE = 1_000  # Up to so many states, it takes a few hundredths of a second on any graph.
+# Up to so many states, an order by minimum degree takes a few hundredths of a second on any graph.
+_STATES_FOR_MINIMUM_DEGREE = 1_000
 _STATES_OF_A_LEAF = 12  # Parts of at most so many states are not cut again: they make one block anyway.
 
 
@@ -33,7 +34,7 @@ class Graph(NamedTuple):
     indices: Indices
 
 
-class _Search(NamedTuple):
+class _BreadthFirst(NamedTuple):
     """A breadth-first search: the part that each state is in, its level, the states as met, and two spare rows."""
 
     part: Indices
@@ -84,7 +85,7 @@ def _of_least_degree(symmetric: CSR) -> Indices:
 def _dissected(symmetric: CSR) -> Indices:
     n = int(symmetric.shape[0])
     order, todo = np.arange(n, dtype=np.int32), np.empty(4 * n + 4, dtype=np.int32)
-    _dissect(graph_of(symmetric), _Search(*np.zeros((5, n + 1), dtype=np.int32)), _STATES_OF_A_LEAF, order, todo)
+    _dissect(graph_of(symmetric), _BreadthFirst(*np.zeros((5, n + 1), dtype=np.int32)), _STATES_OF_A_LEAF, order, todo)
     return order
 
 

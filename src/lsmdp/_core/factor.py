@@ -74,7 +74,7 @@ class _Chain(NamedTuple):
     inverse: Indices
 
 
-class _Room(NamedTuple):
+class _FactorRoom(NamedTuple):
     """Room for the block at work, the places of states in it, and the blocks that wait for their parents, stacked."""
 
     front: Floats
@@ -176,7 +176,7 @@ def eliminate(
     starts, to = frozen(plan.P.indptr), frozen(plan.P.indices)  # one kind, whether P may be written to or not
     chain = _Chain(starts, to, frozen(weights), rates, plan.order, plan.inverse)
     place, waiting = np.empty(n, dtype=np.int32), np.empty(blocks.parent.size, dtype=np.int32)
-    room = _Room(np.empty(blocks.tallest * (blocks.tallest + 1)), place, waiting, np.empty(plan.stack))
+    room = _FactorRoom(np.empty(blocks.tallest * (blocks.tallest + 1)), place, waiting, np.empty(plan.stack))
     kept = _Kept(none, none, lower, upper, pivots) if single else _Kept(lower, upper, none, none, pivots)
     stuck = _factor(chain, blocks, symmetric, room, kept)
     if stuck >= 0:

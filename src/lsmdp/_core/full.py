@@ -71,8 +71,8 @@ _SMALLEST_SUM = 1e-44
 # An inverse is renewed at most this often in one round: each time the gap has become smaller, and a gap that needs more
 # of them is not about to close.
 _INVERSIONS_IN_ONE_ROUND = 8
-# An inverse is renewed after so many extra steps, which take about a third of an inversion. To wait for the whole of it
-# takes 5% longer on 50 states and a quarter longer on 200, because a new inverse serves for many rounds to come.
+# An inverse is renewed after so many extra steps, a third of the work of an inversion: since a new inverse serves for
+# many rounds to come, rounds take up to a quarter longer if it is renewed only after as much work as it takes.
 _EXTRA_STEPS_OF_AN_INVERSE = 32
 # An inverse is kept in single precision if n times its largest sum of a row is at most this: steps with it then leave
 # at most 1/64 of the gap by rounding.

@@ -80,7 +80,7 @@ REDUCED_STATES = 16
 _STEPS_TOWARDS_A_LAW = 30
 # A new anchor takes as long as about this many products, measured for 20 to 256 states: calls of LAPACK and numpy.
 _PRODUCTS_OF_AN_ANCHOR = 800
-# A round that is left to state reduction takes as long as about this many products, measured likewise.
+# A round that is left to state reduction takes as long as about this many products, measured for 20 to 256 states.
 PRODUCTS_OF_A_REDUCTION = 50
 
 

@@ -18,7 +18,8 @@ from lsmdp.arrays import EPS
 
 # Up to this exponent one scale serves all rows: their sums are at least e^-460 > 1e-200, far above what floats lose.
 _LARGEST_EXPONENT = 460.0
-_LOST_BY_A_TERM = 1e-323 / EPS  # What a term below 1e-308 has lost, in units of EPS: itself a float of full precision.
+# A term below 1e-308 has lost so many units of EPS, a number that is itself a float of full precision.
+_LOST_BY_A_TERM = 1e-323 / EPS
 
 
 @entry()

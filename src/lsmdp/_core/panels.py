@@ -27,7 +27,7 @@ from lsmdp._core.compile import entry, inner
 from lsmdp._core.explog import extremes
 from lsmdp._core.ordering import Blocks, Offsets
 
-# Unsigned, because an index that cannot be negative need not be checked for a count from the end.
+# Steps along a row are unsigned, because an index that cannot be negative need not be checked for a count from the end.
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 

@@ -56,7 +56,7 @@ _STATES_IN_ONE_GO = 1 << 16  # So many are computed at a time, which stay in the
 _ROWS_OF_A_BLOCK = 256  # So many sums wait for their logarithms: some arrays of this length stay in the nearest cache.
 LEAST_NORMAL_FLOAT = 2.3e-308  # This is the least positive float of full precision.
 SURELY_NORMAL = 1e-290  # Beside a sum from here on, what is lost below 1e-308 is far less than its rounding.
-SPAN_OF_ONE_SCALE = 100.0  # The span of v/T up to which one scale serves all rows; e^-100 costs 500 eps of log s.
+SPAN_OF_ONE_SCALE = 100.0  # Up to this span of v/T one scale serves all rows; e^-100 costs 500 eps of log s.
 # Steps along a row are unsigned, because an index that cannot be negative need not be checked for a count from the end.
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 

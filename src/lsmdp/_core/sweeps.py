@@ -29,7 +29,7 @@ _SHARE_LOST_IN_SINGLE = 1e-5  # In single precision nothing is gained below this
 _BEST_CONTRACTION = 0.1  # A contraction below this is not believed.
 _STALLED_CONTRACTION = 0.6  # A contraction above this is that of a slow mode.
 _BINS = 64  # How far the states have moved is put into so many bins; empty ones are borders between levels.
-_MOST_LEVELS = 12  # More levels than this are none; then the states are parted in two halves.
+_MOST_LEVELS = 12  # If there are more levels than this, they are not believed, and the states are parted in two halves.
 _DEVIATIONS_OF_A_SPAN = 8.0  # A span is taken for so many standard deviations where it was not looked at.
 _GROWTH_OF_LOST_SWEEPS = 100.0  # A residual this many times the first one will not come back.
 
@@ -98,8 +98,10 @@ class Work(NamedTuple):
 def rounds(
     P: Any, single: Any, aims: Any, units: Any, limits: Any, known: Any, room: Any, found: Any
 ) -> tuple[int, int, float, float]:
-    """Some attempts for each cost, until one is not certified: how many are; how often what is known and its room
-    changed places; of the last attempt, the gap that was expected of it, and the contraction.
+    """Some attempts for each cost, until one is not certified.
+
+    Returns how many costs are certified, how often what is known of v was swapped with the room for the next one, and
+    of the last attempt the gap that was expected of it and its contraction.
     """
     wide, rate, swaps = np.inf, 1.0, 0
     v, low, w, s, logs = known
@@ -164,7 +166,10 @@ def _attempt(single: Any, c: Any, goal: float, limit: int, units: Any, known: An
 
 @inner(fastmath={"contract", "reassoc"})
 def _prepare(diagonal: Any, c: Any, temperature: float, known: Any, u: Any, work: Any) -> bool:
-    """What a sweep reads, in single precision; x starts where P has only its diagonal. Whether there is room for it."""
+    """Fill in what a sweep reads, in single precision, and a first x, that of a P with only its diagonal.
+
+    False if a number is too large or too small for that.
+    """
     v, low, w, s, logs = known
     r, gain, pull, x, _ = work
     scale = 1.0 / temperature

@@ -127,7 +127,7 @@ def _tell(summary: dict[str, Any], path: Path) -> None:
     pool, ftl, best = (1.0 - loss / alone for loss in (learners["pool"]["loss"], learners["ftl"]["loss"], plan))
     typer.echo(
         f"Of what the random walk pays, follow the leader avoids {ftl:.0%}, and a pool of learners with\n"
-        f"longer and shorter memories {pool:.0%}. Who had known all costs in advance would have avoided {best:.0%}."
+        f"longer and shorter memories {pool:.0%}. Whoever had known all costs in advance would have avoided {best:.0%}."
     )
     typer.echo(f"See it move: {path} (or lsmdp demo --open)")
 

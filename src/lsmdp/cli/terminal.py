@@ -45,7 +45,7 @@ def solution_table(solution: Solution) -> Table:
     return table
 
 
-# What the figures of a game are in which only the cost of the state is seen that one is in.
+# This note stands below a game with the feedback "visited".
 _ONE_PATH = (
     "Only visited costs were seen, on one sampled path; losses are exact for the policies of that path (--seed)."
 )

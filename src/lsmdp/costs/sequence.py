@@ -30,8 +30,8 @@ from lsmdp.inputs.labels import name_state
 from lsmdp.model import LMDP
 
 NUMBERS_AT_A_TIME = 2**15  # So many numbers are drawn or read at a time: 256 kB stay in a processor's cache.
-# A block has at least this many rounds, where they are no more than _MOST_NUMBERS: what is done once a block, such as
-# making room for its results, is then shared by them. A pool on 10,000 states saves a quarter of its time by that.
+# A block has at least this many rounds, where they are no more than _MOST_NUMBERS, so that they share what is done once
+# a block, such as making room for its results: a pool on 10,000 states saves a quarter of its time by that.
 ROUNDS_THAT_SHARE = 8
 _MOST_NUMBERS = 2**17  # A megabyte of costs at a time is little, even where each round has many results.
 

@@ -48,7 +48,7 @@ from lsmdp.runs.manifest import kernel_hash
 _LEARNER_FILE, _LEARNER_FILE_VERSION = "lsmdp learner", 1
 _BYTES_OF_A_HEAD = 2**16  # The first line of a learner file has at most this many bytes.
 CHECK = struct.Struct("<I")  # A record begins with the crc32 of the rest of it.
-ENTRY = struct.Struct("<qI")  # After that, a record has the state of the system, the number of costs, and the costs.
+ENTRY = struct.Struct("<qI")  # Then come the state of the system, the number of costs, and the costs.
 PLACE_UNKNOWN = -1  # This stands for the state of a system that has not said where it is.
 AnyLearner = LearnerLike | VisitingLearner
 

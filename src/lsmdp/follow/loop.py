@@ -250,7 +250,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
 
 
 def plain(line: bytes) -> dict[str, Any] | None:
-    """The object of a line that is in order beyond doubt, which takes a quarter of the time; None: look closer.
+    """The object of a line, by a quick parser; None where only the careful one can tell what the line says.
 
     This parser is silent where a key comes twice. Without a backslash, each key and each word has two quotes; so if all
     quotes of the line are those of what was found, then nothing was dropped.

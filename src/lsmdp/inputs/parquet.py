@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CHECKSUMS: Mapping[str, Any] = {"write_page_checksum": True}  # Tables are written with a checksum on each page.
-# So many bytes of a column are held while it is read. pyarrow 17 and 18 cannot do that: they refuse healthy files whose
-# pages are about as large as the buffer.
+# So many bytes of a column are held while it is read, which needs pyarrow 19: earlier ones refuse healthy files whose
+# pages are about as large as this.
 _BYTES_OF_A_BUFFER = 2**16
 _BYTES_OF_A_NUMBER = 8  # A number takes this many bytes in memory.
 

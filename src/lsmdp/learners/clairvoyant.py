@@ -23,8 +23,8 @@ class BeTheLeader(FollowTheLeader):
 
     @property
     def name(self) -> str:
-        """btl."""
-        return "btl"
+        """btl, or btl:KAPPA."""
+        return f"btl:{self.kappa:g}" if self.kappa else "btl"
 
     @property
     def follows_the_leader(self) -> bool:

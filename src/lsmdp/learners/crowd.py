@@ -33,7 +33,7 @@ from lsmdp.mixture import Mixture
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
-# Bounds that hold of any average cost: nobody asks the experts of a pool for theirs, and they would take a pass each.
+# These bounds hold of any average cost: nobody asks the experts of a pool for theirs, which would take a pass each.
 _NOTHING_PROVED = (-LARGEST_NUMBER, LARGEST_NUMBER)
 # A product of at most so many multiplications is left to BLAS, which takes one thread for it: its bits are always the
 # same.

@@ -68,7 +68,7 @@ from lsmdp.policy import AnyPolicy
 SHARE_HANDED_OUT = 1e-3
 # Where the share is negative, the weights are those of plain Hedge (mixtures.py).
 _NO_SHARE = -1.0
-# The weights of the newest cost in the discounted means: from the last cost alone to a memory of some hundred rounds.
+# The discounted means give the newest cost these weights: from the last cost alone to a memory of some hundred rounds.
 _WEIGHTS_OF_THE_NEWEST = tuple(2.0**-k for k in range(8))
 
 

@@ -15,9 +15,9 @@ rho before d; the mark of noise is of the order of 1/sqrt(h - d), since there ar
 are above 7/sqrt(h - d) show a period. The multiples of a period have about the same mark as the period, and so have its
 neighbours where costs are smooth: of the first consecutive lags whose marks are at least nine tenths of the largest
 such, the one is taken whose multiples have the largest rho on average. If rho still rises at the longest lag, there is
-no telling where it will turn, and nothing is proposed. A period that is in use is kept unless what it does not tell, 1
-- rho over its multiples, is less by a twentieth for the new one: a clock that is off by a single round in 168 is out of
-step within a few weeks.
+no telling where it will turn, and nothing is proposed. A new period replaces the one in use only if 1 - rho, averaged
+over its multiples, is smaller by a twentieth. That is little enough to notice that a clock is off by a single round in
+168, and so out of step within a few weeks.
 
 **When it looks.** After 16, 24, 32, 48, 64, ... rounds until its memory is full, and then each time that half of it has
 been replaced. What it does depends on the costs alone, not on how they are cut into blocks.
@@ -44,17 +44,18 @@ from lsmdp.learners.protocol import Report
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
-# Rounds that are remembered, so that periods up to half of them are found.
+# So many rounds are remembered, so that periods up to half of them are found.
 _LONGEST_MEMORY = 1024
 # At most this many numbers are remembered, 8 MB: a state is copied in every round of a large model.
 _NUMBERS_REMEMBERED = 2**20
 _ROUNDS_BEFORE_A_LOOK = 16  # Below this many rounds any lag looks like a period, so that the first look is after them.
-# The mark of a period is more than so many times that of noise. Of noise that all states share, the worst case, a look
-# at 1,024 rounds then proposes a period one time in eighty; of noise in two states, it did so in none of 3,000.
+# The mark of a period is more than so many times that of noise, so that in noise that all states share, the worst case,
+# a look at 1,024 rounds proposes a period only one time in eighty.
 _MARK_ABOVE_NOISE = 7.0
 # Marks within this factor of the largest are as good: those of the multiples of a period are.
 _SHARE_OF_THE_BEST_MARK = 0.9
-# Of what the period in use does not tell, a new one may leave this share: what is beyond the memory is lost with each.
+# A new period must lower the share of the costs that is not told to this part of it, since with each change of the
+# period all that is older than the memory is lost.
 _SHARE_LEFT_UNTOLD = 0.95
 
 

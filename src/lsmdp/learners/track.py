@@ -29,7 +29,7 @@ from lsmdp.learners.protocol import Report
 from lsmdp.model import LMDP
 from lsmdp.policy import Policy
 
-# The least probability of staying in a state that keeps every eigenvalue of P well away from -1.
+# If every state is stayed in with at least this chance, every eigenvalue of P is well away from -1.
 _LEAST_CHANCE_OF_STAYING = 0.05
 
 

@@ -30,7 +30,7 @@ _WALL_SYMBOL = "#"  # A wall is drawn with this character.
 _WALL_COLOUR = (88, 88, 88)  # A wall has this dark grey, which is no value's colour.
 SHADES = 64  # Values have this many colours, more than the eye tells apart.
 _TALLEST = 60  # A picture has at most this many lines of cells, and so fits a screen.
-_COLUMNS_BETWEEN_PICTURES = 4  # So many columns are between two pictures, enough to see two pictures.
+_COLUMNS_BETWEEN_PICTURES = 4  # So many columns are between two pictures, enough to tell them apart.
 
 
 def pictures(console: Console, lmdp: LMDP, functions: Mapping[str, Floats]) -> Table:

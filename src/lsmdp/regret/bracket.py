@@ -86,7 +86,7 @@ class Bracket:
 
     @property
     def below_leader(self) -> float:
-        """What the best policy found saves on the leader; if that is much, the costs are in phase with something."""
+        """What the best policy found saves on the leader; if that is much, the costs move in step with the chain."""
         return self.losses["leader"] - self.high
 
     def __repr__(self) -> str:

@@ -92,7 +92,7 @@ def fixed_costs(
     """L_T(Q) of several policies, in one pass over the costs."""
     start = as_distribution(p1, lmdp.names)
     wanted = _as_rounds(at)
-    walks = [_Walk(lmdp, Q, start, wanted) for Q in policies]
+    walks = [_FixedCourse(lmdp, Q, start, wanted) for Q in policies]
     T = 0
     for block in blocks_of(in_rounds(costs, lmdp.names), lmdp.n):
         for walk in walks:
@@ -105,7 +105,7 @@ def fixed_costs(
     return [walk.result(T) for walk in walks]
 
 
-class _Walk:
+class _FixedCourse:
     """One policy on its way through the costs: its law, and its sums so far."""
 
     def __init__(self, lmdp: LMDP, Q: Any, p: Floats, wanted: Ints) -> None:

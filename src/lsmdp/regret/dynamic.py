@@ -62,10 +62,10 @@ from lsmdp.regret.hindsight import Hindsight
 
 # Exponents beyond this one are 0 in floats: no entry of a policy has a larger relative error than so many eps.
 _EXPONENT_OF_ZERO = 745.0
-# To read the costs of a round takes this many operations of about a nanosecond, however few they are. This and the next
-# two were measured on games from 12 to 10,000 states, and are right within a factor of three.
+# To read the costs of a round takes this many operations of about a nanosecond, however few they are, as was measured,
+# within a factor of three, on games from 12 to 10,000 states.
 _READING_OF_A_ROUND = 1_000.0
-# What a round that is played by itself takes for calls from Python, in operations of about a nanosecond.
+# The calls from Python of a round that is played by itself take this many operations of about a nanosecond.
 _CALLS_OF_A_ROUND = 50_000.0
 # A step of a leader takes so many operations for each state and move, on models that need to be factored.
 _STEP_OF_A_SOLVER = 30.0

@@ -20,8 +20,8 @@ from lsmdp.report.words import named
 from lsmdp.theory import STATEMENTS, Certificate, Certificates, certify
 
 CERTIFY = ("all", "sample", "none")  # The theory is evaluated on all rounds, on a sample of them, or on none.
-# A round of the theory takes some 2.5 microseconds for each state and for everybody who plays: so many operations of
-# about a nanosecond. This and the next two were measured on a museum of 1,486 cells and on a network of 12,990 roads.
+# A round of the theory takes so many operations of about a nanosecond for each state and for everybody who plays: this
+# was measured on a museum of 1,486 cells and on a network of 12,990 roads.
 _WORK_OF_A_STATE = 2_500.0
 _STATES_OF_ONE_ROUND = 250  # A round of the theory takes as long as so many states more.
 # A round solves for two leaders from far away, each with some six factors, and a multiply-add takes two nanoseconds.

@@ -42,13 +42,13 @@ from lsmdp.solvers.problem import (
 )
 
 _FIRST_LOOK = 20  # The first run has so many steps: fast modes are gone after about ten, and ten more measure the rest.
-_SECOND_LOOK = 80  # The second run has so many steps, where power steps and an elimination are about equally dear.
+_SECOND_LOOK = 80  # The second run has so many steps: it is made where they cost about as much as an elimination.
 _STEPS_OF_A_CALL = 25  # So many predicted power steps, times _OPTIMISM, take as long as the mere calls of LAPACK.
 _FEW_STEPS = 130  # So many power steps, times _OPTIMISM, are cheaper than to plan the elimination of a large model.
 _OPTIMISM = 3.0  # The contraction seen early is better than the one that matters: predictions are multiplied by this.
 _SPAN_OF_Z = 600.0  # Numbers e^{-v} stay far from the ends of floats while v spans no more than this.
 _NEWTON_STEPS = 10  # A Newton solve from far away took about so many steps on the grids and roads of benchmarks/.
-_NEWTON_STEPS_NEAR = 2  # A Newton solve from a gap below _GAP_OF_FAST_NEWTON takes about so many.
+_NEWTON_STEPS_NEAR = 2  # A Newton solve from a gap below _GAP_OF_FAST_NEWTON takes about so many steps.
 _GAP_OF_FAST_NEWTON = 1e-2  # Below this gap, Newton's method is quadratic from the start.
 _USUAL_INVERSE_STEPS = 4  # Inverse iteration takes about this many steps, wherever it begins.
 
@@ -61,19 +61,19 @@ class Auto:
 
     def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
         """The best attempt of the chain; its ``how`` names the methods that led there."""
-        trail = _Trail(problem, tol, v)
+        history = _History(problem, tol, v)
         if problem.n <= STATES_FOR_LAPACK:
-            steps = trail.predict(trail.go_on(_PowerByScipy(_FIRST_LOOK)).rate)
-            if not trail.done and (steps <= _STEPS_OF_A_CALL or steps <= _bearable(problem)):
-                trail.go_on(_PowerByScipy(int(_OPTIMISM * steps) + _FIRST_LOOK))
-            if not trail.done:
-                trail.story.append(f"With {problem.n:,} states, LAPACK takes less than that.")
-                trail.go_on(Dense())
-            if not trail.done:
-                trail.story.append("LAPACK has lost too many digits: what follows is made for that.")
-        if not trail.done:
-            _large(problem, trail)
-        return replace(trail.attempt, story=tuple(trail.story))
+            steps = history.predict(history.go_on(_PowerByScipy(_FIRST_LOOK)).rate)
+            if not history.done and (steps <= _STEPS_OF_A_CALL or steps <= _bearable(problem)):
+                history.go_on(_PowerByScipy(int(_OPTIMISM * steps) + _FIRST_LOOK))
+            if not history.done:
+                history.story.append(f"With {problem.n:,} states, LAPACK takes less than that.")
+                history.go_on(Dense())
+            if not history.done:
+                history.story.append("LAPACK has lost too many digits: what follows is made for that.")
+        if not history.done:
+            _large(problem, history)
+        return replace(history.attempt, story=tuple(history.story))
 
 
 def _bearable(problem: Problem) -> float:
@@ -81,18 +81,18 @@ def _bearable(problem: Problem) -> float:
     return _USUAL_INVERSE_STEPS * lapack_work(problem) / _OPTIMISM / float(problem.P.nnz)
 
 
-def _large(problem: Problem, trail: _Trail) -> None:
+def _large(problem: Problem, history: _History) -> None:
     """Power steps, and then the methods in order of cost."""
-    steps = trail.predict(trail.go_on(Power(_FIRST_LOOK)).rate)
-    if not trail.done and steps <= _FEW_STEPS:
-        steps = trail.predict(trail.go_on(Power(int(_OPTIMISM * steps) + _FIRST_LOOK)).rate)
-    known, power_steps = [] if trail.done else _known(problem, trail), steps
+    steps = history.predict(history.go_on(Power(_FIRST_LOOK)).rate)
+    if not history.done and steps <= _FEW_STEPS:
+        steps = history.predict(history.go_on(Power(int(_OPTIMISM * steps) + _FIRST_LOOK)).rate)
+    known, power_steps = [] if history.done else _known(problem, history), steps
     if known and _SECOND_LOOK < _OPTIMISM * steps < known[0][0] / problem.P.nnz:
-        again = trail.predict(trail.go_on(Power(_SECOND_LOOK)).rate)
+        again = history.predict(history.go_on(Power(_SECOND_LOOK)).rate)
         power_steps = again * max(1.0, again / steps)
-    for method in [] if trail.done else _by_cost(problem, steps, power_steps, trail):
-        if not trail.done:
-            trail.go_on(method)
+    for method in [] if history.done else _by_cost(problem, steps, power_steps, history):
+        if not history.done:
+            history.go_on(method)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _burst(problem: Problem, v: Floats, steps: int) -> Floats:
     return np.asarray(-np.log(z / z.max() + before / before.max()))
 
 
-class _Trail:
+class _History:
     """The best attempt so far, and how it came about."""
 
     def __init__(self, problem: Problem, tol: float, v: Floats) -> None:
@@ -172,25 +172,25 @@ class _Trail:
         return latest
 
 
-def _rounds(trail: _Trail) -> int:
-    return _NEWTON_STEPS if trail.attempt.gap > _GAP_OF_FAST_NEWTON else _NEWTON_STEPS_NEAR
+def _rounds(history: _History) -> int:
+    return _NEWTON_STEPS if history.attempt.gap > _GAP_OF_FAST_NEWTON else _NEWTON_STEPS_NEAR
 
 
-def _known(problem: Problem, trail: _Trail) -> list[tuple[float, Method]]:
+def _known(problem: Problem, history: _History) -> list[tuple[float, Method]]:
     """Methods whose cost is known, with it, the cheapest first."""
     known: list[tuple[float, Method]] = []
     if problem.plan.entries is not None:
-        known.append((min(_rounds(trail), _USUAL_INVERSE_STEPS) * problem.plan.work, Direct()))
+        known.append((min(_rounds(history), _USUAL_INVERSE_STEPS) * problem.plan.work, Direct()))
     if STATES_FOR_LAPACK < problem.n <= MOST_STATES_WRITTEN_OUT:
-        known.append((_rounds(trail) * lapack_work(problem), Dense()))
+        known.append((_rounds(history) * lapack_work(problem), Dense()))
     return sorted(known, key=lambda cost: cost[0])
 
 
-def _by_cost(problem: Problem, steps: float, power_steps: float, trail: _Trail) -> list[Method]:
+def _by_cost(problem: Problem, steps: float, power_steps: float, history: _History) -> list[Method]:
     """The methods that are worth trying after the first look, cheapest first, and power without limit at the end."""
     entries = float(problem.P.nnz)
-    rounds = _rounds(trail)
-    known = _known(problem, trail)
+    rounds = _rounds(history)
+    known = _known(problem, history)
     allowed = min((cost for cost, _ in known), default=inf)
     # a Krylov space of dimension k does the work of k^2 power steps on a diffusive chain
     products = rounds * max(VECTORS_OF_A_BASIS, 4 * sqrt(steps))
@@ -203,7 +203,7 @@ def _by_cost(problem: Problem, steps: float, power_steps: float, trail: _Trail) 
         (products * product, Krylov(max_products=int(min(allowed / product, Krylov.max_products)))),
     ]
     ordered = sorted(known + guessed, key=lambda cost: cost[0])
-    trail.story.append(
+    history.story.append(
         "Predicted cost, in products with P: "
         + ", ".join(f"{method.name} {cost / entries:,.0f}" for cost, method in ordered)
         + "."

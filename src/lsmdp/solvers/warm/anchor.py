@@ -22,8 +22,10 @@ from lsmdp.arrays import CSR, Floats, read_only
 from lsmdp.errors import ConvergenceError
 from lsmdp.solvers.problem import Problem
 
-_WORK_OF_HALF_A_FACTOR = 0.85  # A symmetric factor in panels costs this much of one without symmetry and panels.
-_WORK_OF_A_FACTOR = 1.4  # A factor in panels without symmetry costs this much of it.
+# A symmetric factor in panels takes this share of the work of one without symmetry and panels, as was measured.
+_WORK_OF_HALF_A_FACTOR = 0.85
+# A factor in panels without symmetry takes this multiple of the work of one without panels, as was measured.
+_WORK_OF_A_FACTOR = 1.4
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from lsmdp.arrays import Floats, Ints, frozen
 from lsmdp.solvers.problem import Problem
 from lsmdp.solvers.warm.anchor import Factor
 
-NEW = Age(0, 0.0, 0.0)  # So old is a factor that was just made, and so long has nobody waited for one.
+NEW = Age(0, 0.0, 0.0)  # This is the age of a factor that was just made, and of no factor if nobody has waited for one.
 
 
 class SolvedRounds(NamedTuple):

@@ -63,7 +63,7 @@ _FIRST_SWEEPS = 20  # So many sweeps or power steps come first: where a chain mi
 _POWER_STEPS_OF_A_SWEEP = 2.0  # A sweep does the work of this many power steps.
 _QUICKLY_PLANNED = 2_000  # Up to so many states, a plan of elimination takes milliseconds.
 _POWER_STEPS_OF_A_PLAN = 400  # On larger models, a plan takes as long as this many power steps.
-_STEPS_WITHOUT_A_FACTOR = 60  # So many are tried before a factor is made: it seldom costs less than they do.
+_STEPS_WITHOUT_A_FACTOR = 60  # So many steps are tried before a factor is made: it seldom costs less than they do.
 _POWER_STEPS_OF_A_STEP = 3  # A step with pairs but without a factor costs as much as this many power steps.
 _USUAL_STEPS = 3.0  # A round takes about as many steps with a factor.
 _PRODUCTS_OF_A_CHEAP_STEP = 20.0  # A factor is cheap if a step with it costs no more products; on roads, 5 to 11.
@@ -77,8 +77,8 @@ _Certified = tuple[Floats, float, float]  # v and its bounds
 class LeaderMemory:
     """What a leader keeps for its next cost, and how the last ones were solved. It is never saved.
 
-    The factor says at which anchor it was made and what was seen says of which v, so that neither is ever mistaken for
-    another. Whoever goes on from an older v or anchor makes them again.
+    The factor is kept with the anchor at which it was made, and what was seen of a v with that v, so that neither is
+    ever taken for that of another. Whoever goes on from an older v or anchor makes them again.
     """
 
     factor: Factor | None = field(default=None, init=False)
@@ -104,7 +104,7 @@ class LeaderMemory:
         self.factor, self.anchor = None, NO_ANCHOR
 
     def take(self, v: Floats, plain: bool) -> Seen | None:
-        """What a certificate computed of this v, states in their own order or of elimination; it is kept no more."""
+        """What was kept of this v, and is now let go: with the states in their own order (``plain``) or in a plan's."""
         seen = self.seen if self.seen_plain is plain and _same(self.seen_v, v) else None
         self.seen, self.seen_v = None, NO_ANCHOR
         return seen
@@ -256,7 +256,7 @@ def _without_factor(
 
 
 def were(count: int, what: str) -> str:
-    """1 round was, 2 rounds were."""
+    """A count with its noun and its verb: 1 round was, 2 rounds were."""
     return f"{count} {what} was" if count == 1 else f"{count} {what}s were"
 
 
