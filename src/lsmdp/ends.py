@@ -27,9 +27,8 @@ import numpy as np
 from lsmdp.arrays import Floats, Ints, as_terminal, read_only
 from lsmdp.costs.given import Seekable, cost_of_round, in_rounds, is_replayable, known_length
 from lsmdp.errors import CostError, LsmdpError, SpecError
+from lsmdp.inputs.forms import LARGEST_NUMBER
 from lsmdp.model import LMDP
-
-_LARGEST_COST = 1e300  # Costs, temperatures and their ratio are at most this large, since v adds up many of them.
 
 
 @dataclass(frozen=True)
@@ -165,10 +164,10 @@ class CostTable:
 
 def require_range(size: float, T: float) -> None:
     """Raise where costs of this size at this temperature leave floats no room to add them up."""
-    if max(size, T, size / T) > _LARGEST_COST:
+    if max(size, T, size / T) > LARGEST_NUMBER:
         raise CostError(
             f"the costs reach {size:.3g} at the temperature {T:.3g}. Neither of them nor their ratio may exceed "
-            f"{_LARGEST_COST:.0e}, since v adds up many of them. Use other units."
+            f"{LARGEST_NUMBER:.0e}, since v adds up many of them. Use other units."
         )
 
 

@@ -42,7 +42,6 @@ zeros, v with v(0), laws with zeros.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +50,7 @@ from numba import njit
 from lsmdp._core.compile import entry, inner
 from lsmdp._core.explog import exponentials, extremes, logarithms
 from lsmdp._core.sparse import SPAN_OF_ONE_SCALE, enclose
+from lsmdp._core.threads import one_thread
 from lsmdp.arrays import (
     CSR,
     EPS,
@@ -304,7 +304,7 @@ def inverted(Q: Floats) -> Floats:
     n = len(Q)
     A = 1.0 / n - Q
     A.flat[:: n + 1] += 1.0
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_thread():
         factors, pivots, singular = lapack.dgetrf(A.T, overwrite_a=True)
         found: Floats = lapack.dgetri(factors, pivots, overwrite_lu=True)[0].T
     return np.zeros_like(Q) if singular or not np.isfinite(found).all() else found
@@ -312,15 +312,8 @@ def inverted(Q: Floats) -> Floats:
 
 def product(A: Floats, B: Floats) -> Floats:
     """A B, by one thread."""
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_thread():
         return np.asarray(A @ B)
-
-
-@cache
-def _blas() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 def is_flat(v: Floats, temperature: float) -> bool:

@@ -1,4 +1,4 @@
-"""The rows of a large P in a fixed number of slices, on as many processors as there are.
+"""The rows of a large P in a fixed number of slices, on as many processors as there are; and BLAS on one of them.
 
 Compiled loops let other threads run. One that is called for a slice takes the first and the last of its rows.
 """
@@ -29,6 +29,19 @@ def in_slices(entries: int, n: int, work: Callable[[int, int, int], Any]) -> lis
     begun = [threads.submit(work, k, ends[k], ends[k + 1]) for k in range(SLICES)]
     own = {k: work(k, ends[k], ends[k + 1]) for k in reversed(range(SLICES)) if begun[k].cancel()}
     return [own[k] if k in own else begun[k].result() for k in range(SLICES)]
+
+
+def one_thread() -> Any:
+    """A context in which BLAS works on one thread: several would fight over small matrices, and decide on the bits."""
+    return _blas().limit(limits=1, user_api="blas")
+
+
+@cache
+def _blas() -> Any:
+    import scipy.linalg  # noqa: F401  (its BLAS must be loaded before it can be found)
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 @cache

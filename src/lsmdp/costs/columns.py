@@ -12,7 +12,6 @@ In the *long form*, with the columns round, state and cost, a table has a line f
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import dropwhile, groupby
@@ -24,14 +23,13 @@ import numpy as np
 from lsmdp.arrays import Floats, Ints
 from lsmdp.errors import CostError
 from lsmdp.inputs.dialects import is_number
+from lsmdp.inputs.frames import INDEX_WITHOUT_A_NAME
 from lsmdp.inputs.labels import number_in
 from lsmdp.model import LMDP
 
 ColumnOfState: TypeAlias = Ints | slice  # column of each state; a slice where it is every column in order
 Entry: TypeAlias = tuple[int, str, Any]  # round, state, cost
 LONG_FORM = ("round", "state", "cost")  # A table with exactly these columns has a row for each round and state.
-# This is what pandas calls an index without a name: nothing in csv, and a word in parquet.
-INDEX_WITHOUT_A_NAME = re.compile("|__index_level_[0-9]+__")
 _CHARACTERS_OF_A_LINE = 40  # So many characters of a first line are quoted in a message.
 
 

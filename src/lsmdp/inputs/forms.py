@@ -27,7 +27,8 @@ import numpy.typing as npt
 
 from lsmdp.errors import SpecError
 
-LARGEST_NUMBER = 1e300  # Costs are at most this large (ends.py), and so is what is made of them.
+# Costs, temperatures and their ratio are at most this large, since v adds up many of them; so is what is made of them.
+LARGEST_NUMBER = 1e300
 BEYOND_COUNTS = 2.0**53  # Numbers of rounds and steps stay below this, and so are exact as floats.
 # The sum of a law may be off from 1 by this, and a mean of costs from where they lie, since sums round.
 _ROUNDING_OF_SUMS = 1e-9

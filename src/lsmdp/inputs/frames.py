@@ -18,7 +18,8 @@ from lsmdp.errors import CostError, LsmdpError, SpecError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_PANDAS_INDEX = re.compile("__index_level_[0-9]+__")  # This is what pandas calls an index without a name.
+# This is what pandas calls an index without a name: nothing in csv, and a word in parquet.
+INDEX_WITHOUT_A_NAME = re.compile("|__index_level_[0-9]+__")
 
 
 def is_table(given: Any) -> bool:
@@ -44,7 +45,7 @@ def arrow_table(given: Any, what: str, kind: type[LsmdpError] = SpecError) -> pa
     except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError, RuntimeError) as broken:
         reason = str(broken).split("\n")[0].strip(" .") or type(broken).__name__
         raise kind(f"{what} is no table that can be read ({reason}). Give columns of names and numbers.") from None
-    return table.select([place for place, name in enumerate(table.column_names) if not _PANDAS_INDEX.fullmatch(name)])
+    return table.select([k for k, name in enumerate(table.column_names) if not INDEX_WITHOUT_A_NAME.fullmatch(name)])
 
 
 def is_frame(given: Any) -> bool:

@@ -17,20 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from lsmdp._core import sparse
 from lsmdp._core.factor import eliminate, pinned_where_it_lives
+from lsmdp._core.threads import one_thread
 from lsmdp.arrays import CSR, Floats, Ints, mean
 from lsmdp.errors import ConvergenceError
 from lsmdp.solvers.inverse import Inverter, inverse_iteration
 from lsmdp.solvers.newton import Evaluator, newton
 from lsmdp.solvers.problem import Attempt, Problem
 
-# Up to here LAPACK factors in at most 25 ms, and the loops of the others take 10 s to compile.
+# Up to so many states LAPACK factors in at most 25 ms, and the loops of the other methods would take seconds to compile.
 STATES_FOR_LAPACK = 1_000
 MOST_STATES_WRITTEN_OUT = 4_000  # A square array of more states is no longer small: this one takes 128 MB.
 _MOST_INVERSE_STEPS = 20  # Inverse iteration takes two to four steps where it converges; this many are never needed.
@@ -70,7 +70,7 @@ class Dense:
         """Iterate from v; gives v back unchanged where P has too many states to be written out."""
         if problem.n > MOST_STATES_WRITTEN_OUT:
             return _unchanged(problem, v)
-        with _one_thread():
+        with one_thread():
             return _run(problem, v, tol, Lapack(problem, v), self.max_steps, lapack_work(problem))
 
 
@@ -230,16 +230,3 @@ class Lapack:
 class _Solve(Protocol):
     def __call__(self, b: Floats, transposed: Literal[0, 1] = 0) -> Floats:
         """u with M u = b, or u M = b."""
-
-
-def _one_thread() -> Any:
-    """A context in which BLAS works on one thread."""
-    return _controller().limit(limits=1, user_api="blas")
-
-
-@cache
-def _controller() -> Any:
-    import scipy.linalg  # noqa: F401  (its BLAS must be loaded before it can be found)
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lsmdp._core.threads import one_thread
 from lsmdp.arrays import CSR, Floats, like
 from lsmdp.solvers.newton import newton
 from lsmdp.solvers.problem import Attempt, Problem
@@ -48,10 +49,8 @@ class Krylov:
 
     def run(self, problem: Problem, v: Floats, tol: float) -> Attempt:
         """Iterate from v."""
-        from threadpoolctl import threadpool_limits
-
         gmres = _Gmres(problem.P, self.max_products)
-        with threadpool_limits(1, user_api="blas"):
+        with one_thread():
             attempt = newton(problem, v, tol, gmres, self.max_steps)
         products = self.max_products - gmres.left
         return replace(attempt, work=products * product_work(problem) / problem.P.nnz)

@@ -31,13 +31,13 @@ from lsmdp.arrays import (
     as_cost,
 )
 from lsmdp.costs.columns import (
-    INDEX_WITHOUT_A_NAME,
     by_header,
     filled,
     names_all,
     shown,
 )
 from lsmdp.errors import CostError
+from lsmdp.inputs.frames import INDEX_WITHOUT_A_NAME
 from lsmdp.inputs.labels import in_order, number_in
 from lsmdp.inputs.npy import load_npy
 from lsmdp.model import LMDP
