@@ -30,7 +30,7 @@ from lsmdp.solvers.inverse import Inverter, inverse_iteration
 from lsmdp.solvers.newton import Evaluator, newton
 from lsmdp.solvers.problem import Attempt, Problem
 
-# Up to so many states LAPACK factors in at most 25 ms, and the loops of the other methods would take seconds to compile.
+# Up to so many states LAPACK factors in at most 25 ms, and the loops of other methods would take seconds to compile.
 STATES_FOR_LAPACK = 1_000
 MOST_STATES_WRITTEN_OUT = 4_000  # A square array of more states is no longer small: this one takes 128 MB.
 _MOST_INVERSE_STEPS = 20  # Inverse iteration takes two to four steps where it converges; this many are never needed.
