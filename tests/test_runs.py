@@ -686,6 +686,11 @@ class TestDamage:
             runs.resume(path)
         assert str(refusal.value).startswith(f'"{path / name}" is damaged (')
 
+    def test_quotes_in_what_a_library_says_stay_whole(self, path: Path) -> None:
+        (path / "manifest.json").write_bytes(b"\xff")
+        with pytest.raises(SpecError, match=r"is damaged \('utf-8' codec can't decode byte 0xff .*\)\. Start the run"):
+            runs.resume(path)
+
     def test_a_missing_part(self, path: Path) -> None:
         (path / "rounds" / "part-000001.parquet").unlink()
         with pytest.raises(SpecError, match=r"part-000001.parquet\" is damaged"):

@@ -158,6 +158,8 @@ class TestFile:
             sweeps.read(tmp_path / "a.toml")
         with pytest.raises(SpecError, match="cannot be read: No such file"):
             sweeps.read(tmp_path / "b.toml")
+        with pytest.raises(SpecError, match=r"is a folder, and only regular files are read\. Name a file in it\.$"):
+            sweeps.read(tmp_path)
 
     def test_every_model_meets_every_cost_in_every_seed(self) -> None:
         _, jobs = plan(SMALL)

@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lsmdp.inputs.files import UnreadableError, require_regular
+from lsmdp.inputs.files import UnreadableError, reason_of, require_regular
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -28,7 +28,7 @@ def read_json(path: Path, kind: type[BaseModel]) -> dict[str, Any]:
     except RecursionError:
         raise UnreadableError("it is nested too deeply") from None
     except ValueError as broken:
-        raise UnreadableError(_short(broken)) from None
+        raise UnreadableError(reason_of(broken)) from None
     return fitted(content, kind)
 
 
@@ -53,15 +53,11 @@ def read_toml(path: Path) -> dict[str, Any]:
     except RecursionError:
         raise UnreadableError("it is nested too deeply") from None
     except ValueError as broken:
-        raise UnreadableError(_short(broken)) from None
+        raise UnreadableError(reason_of(broken)) from None
 
 
 def _refused(word: str) -> None:
     raise ValueError(f"{word} is no number of JSON")
-
-
-def _short(broken: Exception) -> str:
-    return str(broken).split("\n")[0].strip(" .")
 
 
 def _place(place: tuple[int | str, ...]) -> str:

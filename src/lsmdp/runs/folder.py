@@ -48,7 +48,7 @@ from lsmdp.files import (
 )
 from lsmdp.game import Round
 from lsmdp.inputs import forms
-from lsmdp.inputs.files import UnreadableError
+from lsmdp.inputs.files import UnreadableError, reason_of
 from lsmdp.inputs.forms import Array, Form
 from lsmdp.inputs.parquet import CHECKSUMS, read_parquet
 from lsmdp.inputs.records import read_json
@@ -302,8 +302,7 @@ class Folder:
 
 def damaged(path: Path, reason: object) -> SpecError:
     """What to say of a file that lsmdp wrote and somebody changed."""
-    text = str(reason).strip(" .'\"").split("\n")[0] or type(reason).__name__
-    return SpecError(f'"{path}" is damaged ({text}). Start the run again in another folder with --out.')
+    return SpecError(f'"{path}" is damaged ({reason_of(reason)}). Start the run again in another folder with --out.')
 
 
 def _read_arrays(path: Path) -> dict[str, Array]:
