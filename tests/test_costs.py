@@ -1066,7 +1066,7 @@ class TestArrays:
             ([[1, 0], [1]], "the rounds differ in length"),
             ([0.5] * 5, "an array of shape 5 and type float64"),
             (np.empty((0, 5)), "the number of rounds is 0"),
-            ("iid", r"an array of shape \(\)"),
+            ("iid", r'Read them first: lsmdp\.read_costs\("iid", lmdp, rounds=1000\)'),
         ],
     )
     def test_what_is_no_table(self, values: Any, sentence: str) -> None:

@@ -497,7 +497,7 @@ def test_a_reducible_model_is_refused_by_name() -> None:
         ([0.0, 1.0], "has 2 values, but the model has 4 states"),
         ([0.0, 1.0, np.nan, 0.0], r"cost\[2\] is nan"),
         ([0.0, 1.0, 0.0, -np.inf], r"cost\[3\] is -inf"),
-        ("hill", "the cost holds <U4 values"),
+        ("hill", r"the cost is 'hill'\. Give one number for each"),
     ],
 )
 def test_bad_costs_are_refused(c: object, message: str) -> None:

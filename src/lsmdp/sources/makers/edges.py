@@ -19,8 +19,9 @@ from lsmdp.arrays import (
     Floats,
     Ints,
     as_weights,
+    real,
 )
-from lsmdp.errors import ModelError
+from lsmdp.errors import ModelError, told
 from lsmdp.inputs.frames import arrow_table, is_table
 from lsmdp.inputs.labels import with_labels
 from lsmdp.model import LMDP
@@ -113,8 +114,10 @@ def from_counts(
     """
     C, labels = with_labels(C, labels, "C", ModelError)
     counts = as_weights(C, "C")
-    if not 0.0 <= smoothing < float("inf"):
-        raise ModelError(f"smoothing is {smoothing}. It is added to the counts and must be a number of at least 0.")
+    if not 0.0 <= real(smoothing) < float("inf"):
+        raise ModelError(
+            f"smoothing is {told(smoothing)}. It is added to the counts and must be a number of at least 0."
+        )
     counts.data += smoothing
     return LMDP.repaired(counts, labels, normalise=True, **repairs)
 
