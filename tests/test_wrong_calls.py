@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 import lsmdp
 from lsmdp.arrays import as_whole, real
-from lsmdp.costs import read_costs
+from lsmdp.costs import Costs, read_costs
 from lsmdp.errors import CostError, LsmdpError, ModelError, SpecError, told
 from lsmdp.learners import learner_by_name
 
@@ -249,3 +250,18 @@ def test_whatever_is_quoted_is_one_short_line() -> None:
     for value in (np.eye(9), "x" * 1000, list(range(10**5)), lsmdp.Policy(GRID, COST)):
         assert len(told(value)) < 100
         assert "\n" not in told(value)
+
+
+@pytest.mark.parametrize("name", ["iid", "binary", "switching", "drift", "target", "danger"])
+def test_costs_by_name_can_be_sent_to_another_process(name: str) -> None:
+    costs = read_costs(name, GRID, rounds=7, seed=3)
+    there: Costs = pickle.loads(pickle.dumps(costs))
+    assert there.digest() == costs.digest()
+    np.testing.assert_array_equal(list(there), list(costs))
+
+
+def test_a_run_can_be_sent_to_another_process() -> None:
+    run = play(read_costs("iid", GRID, rounds=7))
+    there = pickle.loads(pickle.dumps(run))
+    assert [tally.loss for tally in there.learners.values()] == [tally.loss for tally in run.learners.values()]
+    assert there.regret().leader.bounds == run.regret().leader.bounds

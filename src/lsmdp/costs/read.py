@@ -105,8 +105,8 @@ def _made(family: Family, spec: str, lmdp: LMDP, rounds: int | None, seed: int) 
         raise SpecError(f"the seed is {told(seed)}. A seed is a whole number of at least 0.")
     argument = family.parse(spec)
     number = rounds if argument is None else argument
-    rows = getattr(families, family.name)(FamilySetting(lmdp, number, seed))
-    return EndlessCosts(lmdp, rows, repr((family.name, number if family.argument else None, seed)), family.on_map)
+    identity = repr((family.name, number if family.argument else None, int(seed)))
+    return EndlessCosts(getattr(families, family.name), FamilySetting(lmdp, number, seed), identity, family.on_map)
 
 
 def _opened(path: Path, fit: ModelAndScale) -> Source:
