@@ -304,18 +304,21 @@ class TestBadInput:
                 'SpecError: "idd" is neither a file nor a known cost sequence. Did you mean',
             ),
             (["ring:5", "--costs", "gone.csv"], 'SpecError: "gone.csv" does not exist.'),
-            (["ring:5", "--costs", "iid", "--rounds", "0"], "SpecError: rounds is 0: input should be greater than or"),
+            (["ring:5", "--costs", "iid", "--rounds", "0"], "SpecError: --rounds is 0: it must be at least 1."),
             (["ring:5", "--costs", "iid", "--rounds", "9", "--start", "x"], 'SpecError: there is no state "x".'),
             (
                 ["ring:5", "--costs", "iid", "--rounds", "9", "--learner", "tarck", "--seed", "-1"],
-                'SpecError: learners.0 is \'tarck\': there is no learner "tarck". Did you mean "track"? Learners: ',
+                'SpecError: --learner is \'tarck\': there is no learner "tarck". Did you mean "track"? Learners: ',
             ),
             (
                 ["ring:5", "--costs", "iid", "--rounds", "9", "--learner", "ftl", "--learner", "ftl"],
                 "SpecError: the learner 'ftl' was named twice.",
             ),
             (["ring:5", "--costs", "iid", "--rounds", "9", "--teleport", "2"], "ModelError: ring:5: teleport takes"),
-            (["ring:5", "--costs", "iid", "--rounds", "9", "--temperature", "0"], "SpecError: temperature is 0.0: "),
+            (
+                ["ring:5", "--costs", "iid", "--rounds", "9", "--temperature", "0"],
+                "SpecError: --temperature is 0.0: it must be above 0.0.",
+            ),
             (["ring:5", "--costs", "iid", "--rounds", "9", "--scale", "3", "3"], "SpecError: the scale is 3 to 3."),
         ],
     )
@@ -325,6 +328,16 @@ class TestBadInput:
         assert result.stderr.startswith(message), result.stderr
         assert result.stderr.count("\n") == 1
         assert not Path("runs").exists()
+
+    @pytest.mark.parametrize("word", ["1.5", "many", "1e400"])
+    def test_a_number_of_rounds_that_is_none(self, run: Run, word: str) -> None:
+        result = run("play", "ring:5", "--costs", "iid", "--rounds", word)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert f"'--rounds': \"{word}\" is not a whole number. Write for example 1000, or 1e3." in result.stderr
+
+    def test_rounds_in_powers_of_ten(self, run: Run) -> None:
+        run("play", "ring:5", "--costs", "iid", "--rounds", "2e1", "--quiet")
+        assert Folder(Path("runs/ring-5-iid")).spec().rounds == 20
 
     def test_all_faults_at_once(self, run: Run) -> None:
         result = run("play", "ring:5", "--costs", "iid", "--rounds", 0, "--seed", -1, "--sample", -2)

@@ -171,10 +171,11 @@ class TestNames:
         [
             ("grid:30", "the number of arguments is 1"),
             ("grid:3x3x3", "the number of arguments is 3"),
-            ("ring:1.5", "1.5 is not a whole number"),
-            ("ring:many", "could not convert string to float"),
-            ("ring:inf", "inf"),
-            ("sticky:", "could not convert string to float"),
+            ("ring:1.5", r'"1\.5" is not a whole number'),
+            ("ring:many", '"many" is not a whole number'),
+            ("ring:inf", '"inf" is not a whole number'),
+            ("ring:5:x", '"x" is not a number'),
+            ("sticky:", '"" is not a number'),
         ],
     )
     def test_arguments_that_do_not_fit_are_named(self, spec: str, reason: str) -> None:

@@ -115,7 +115,7 @@ class TestFile:
             "costs[2]: swap is a game of 2 states",
             "costs[3]: standard input can be read only once, and a sweep reads its costs often. Name a file.",
             'learners[1] is \'fltl\': there is no learner "fltl". Did you mean "ftl"?',
-            "horizons[0] is 0: input should be greater than or equal to 1.",
+            "horizons[0] is 0: it must be at least 1.",
             "seeds: it is missing. Add for example seeds = 10.",
             "colour: there is no such field. The fields are models, costs, learners, horizons, seeds, seed.",
         ):
