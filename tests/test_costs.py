@@ -398,7 +398,7 @@ class TestEveryFile:
         np.testing.assert_array_equal(table(read_costs(path, lmdp, rounds=555)), A[:555])
         seen, said = until_error(iter(read_costs(path, lmdp, rounds=800)))
         np.testing.assert_array_equal(seen, A)
-        assert "there is no round 701: the costs end before it, but 800 rounds were asked for. Ask for fewer" in said
+        assert "there is no round 701: the costs end before it, but 800 rounds were asked for. Add the missing" in said
         assert said.startswith(str(path))
 
     def test_the_scale_maps_both_ways(self, tmp_path: Path, lmdp: LMDP, write: Callable[[Path], Path]) -> None:

@@ -248,10 +248,25 @@ class TestKeeping:
         first, second = result.stderr.splitlines()
         assert first.startswith("CostError: costs.npy: round 6, state 2: the cost is 2, outside [0, 1].")
         command = "lsmdp play ring:4 --costs costs.npy --learner ftl --out runs/ring-4-costs --resume"
-        assert second == f'Rounds 1 to 5 are kept in "runs/ring-4-costs". Go on with: {command}'
+        kept = 'Rounds 1 to 5 are kept in "runs/ring-4-costs".'
+        assert second == f"{kept} Once the costs are corrected, go on with: {command}"
         bad_round(6, 0.25)
         resumed = run(*shlex.split(command)[1:], "--json")
         assert json.loads(resumed.stdout)["rounds"] == 8
+
+    def test_both_ways_out_of_costs_that_end_early_work(self, run: Run) -> None:
+        Path("costs.csv").write_text("0.5,0,0,1\n")
+        arguments = ("play", "ring:4", "--costs", "costs.csv", "--learner", "ftl", "--quiet", "--rounds")
+        first, second = run(*arguments, 5).stderr.splitlines()
+        assert first == (
+            "CostError: costs.csv: there is no round 2: the costs end before it, but 5 rounds were asked for. Add the "
+            "missing rounds to the costs; or ask for fewer (--rounds), in another folder if some were played (--out)."
+        )
+        assert run(*arguments, 1, "--out", "another").exit_code == 0
+        kept, _, command = second.partition(": lsmdp ")
+        assert kept == 'Rounds 1 to 1 are kept in "runs/ring-4-costs". Once the costs are corrected, go on with'
+        Path("costs.csv").write_text("0.5,0,0,1\n" * 5)
+        assert json.loads(run(*shlex.split(command), "--json").stdout)["rounds"] == 5
 
     @pytest.mark.skipif(os.name != "posix", reason="signals are sent as on posix")
     def test_ctrl_c_in_a_real_process(self, run: Run) -> None:

@@ -159,8 +159,9 @@ class Costs:
     def _require_end(self, t: int) -> None:
         if self.T is not None:
             raise CostError(
-                f"there is no round {t}: the costs end before it, but {self.T} rounds were asked for. Ask for fewer "
-                "with --rounds, or give more of them."
+                f"there is no round {t}: the costs end before it, but {self.T} rounds were asked for. Add the "
+                "missing rounds to the costs; or ask for fewer (--rounds), in another folder if some were played "
+                "(--out)."
             )
 
     def _checked(self, t: int, block: Floats) -> Iterator[Floats]:
