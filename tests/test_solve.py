@@ -468,6 +468,7 @@ def test_what_cannot_be_certified_is_not_returned() -> None:
     returned = solve(lmdp, c, tol=1e-17, throw=False)
     assert not returned.certified
     assert returned.status.startswith("not certified")
+    assert "Ask for a wider tol (--tol) or, in Python, start from the solution" in returned.status
 
 
 def test_a_budget_of_steps_is_kept() -> None:

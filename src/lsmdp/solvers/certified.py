@@ -174,5 +174,5 @@ def _status(gap: float, tol: float, rounding: float) -> str:
     limit = f"; rounding in double precision makes up {rounding:.2g} of it" if rounding > tol / 2 else ""
     return (
         f"not certified: the bounds on the average cost stayed {gap:.2g} apart (asked: {tol:.2g}){limit}. "
-        "Ask for a wider tol, or start from the solution of a similar problem"
+        "Ask for a wider tol (--tol) or, in Python, start from the solution of a similar problem"
     )
