@@ -23,6 +23,7 @@ from lsmdp.arrays import (
     row_sums,
 )
 from lsmdp.errors import CostError, ModelError
+from lsmdp.inputs.labels import Names
 
 
 @st.composite
@@ -204,7 +205,7 @@ BAD_COSTS: list[tuple[Any, str]] = [
     (["1", "2", "3"], r"the cost holds <U1 values"),
     ([1j, 2j, 3j], r"the cost holds complex128 values"),
     ([[1], [2, 3]], r"its parts differ in length"),
-    (None, r"the cost holds object values"),
+    (None, r"the cost is None\. Give one number for each of the 3 states\.$"),
 ]
 
 
@@ -212,6 +213,14 @@ BAD_COSTS: list[tuple[Any, str]] = [
 def test_bad_costs_are_named(bad: Any, message: str) -> None:
     with pytest.raises(CostError, match=message):
         as_cost(bad, 3)
+
+
+def test_a_bad_value_is_named_by_its_label() -> None:
+    names = Names(3, ("x", "y", "z"))
+    with pytest.raises(CostError, match=r'^the cost\[1\] is nan, for state 1 "y" \(1 more like it\)\. Every value'):
+        as_cost([1.0, np.nan, np.inf], names)
+    with pytest.raises(CostError, match=r'^the distribution\[2\] is -0\.5, for state 2 "z"\. A probability'):
+        as_distribution([1.0, 0.5, -0.5], names)
 
 
 def test_a_value_function_is_named_as_such() -> None:

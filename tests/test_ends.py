@@ -367,7 +367,7 @@ class TestPeriodic:
         (lambda: Goal([2, 2]), np.ones(5), "state 2 is named as a goal twice"),
         (lambda: Goal({1: math.nan}), np.ones(5), "the terminal cost of the goal 1 is nan. It must be a number"),
         (lambda: Goal({1: -math.inf}), np.ones(5), "the terminal cost of the goal 1 is -inf"),
-        (lambda: Goal({1: "much"}), np.ones(5), "the terminal cost of the goal 1 is much"),
+        (lambda: Goal({1: "much"}), np.ones(5), "the terminal cost of the goal 1 is 'much'"),
         (lambda: Goal({1: math.inf}), np.ones(5), "every goal has the terminal cost inf"),
         (lambda: Goal(0), np.ones(4), "the cost has 4 values, but the model has 5 states"),
         (
@@ -377,7 +377,7 @@ class TestPeriodic:
         ),
         (lambda: Discounted(0.0), np.ones(5), "the discount is 0.0"),
         (lambda: Discounted(math.nan), np.ones(5), "the discount is nan"),
-        (lambda: Discounted("half"), np.ones(5), "the discount is half"),
+        (lambda: Discounted("half"), np.ones(5), "the discount is 'half'"),
         (lambda: Horizon(), np.empty((0, 5)), "the costs have no rounds"),
         (lambda: Horizon(), [], "the costs have no rounds"),
         (lambda: Horizon(), np.ones(5), "rounds x states"),

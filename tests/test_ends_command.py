@@ -121,6 +121,7 @@ def test_no_certificate_is_exit_code_1_with_what_there_is() -> None:
     done = solve("ring:5", "--cost", "hill", "--goal", "1", "--tol", "1e-20")
     assert done.exit_code == 1
     assert "not certified" in done.stderr
+    assert "Ask for a wider tol (--tol) or, in Python, start from" in done.stderr
     assert "mean start" in done.stdout
 
 

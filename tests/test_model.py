@@ -63,7 +63,7 @@ class TestConstruction:
             ({"temperature": 0.0}, r"the temperature is 0\.0\. .* must be a positive number"),
             ({"temperature": float("nan")}, r"the temperature is nan"),
             ({"temperature": float("inf")}, r"the temperature is inf"),
-            ({"temperature": "warm"}, r"the temperature is warm"),
+            ({"temperature": "warm"}, r"the temperature is 'warm'"),
             ({"positions": [[0, 0]]}, r"positions must be 2 x 2 finite numbers"),
             ({"positions": [[0, 0], [0, np.nan]]}, r"positions must be 2 x 2 finite numbers"),
             ({"positions": ["a", "b"]}, r"positions must be 2 x 2 finite numbers"),

@@ -122,7 +122,9 @@ class TestPlots:
             return real(name, *rest, **more)
 
         monkeypatch.setattr(builtins, "__import__", without)
-        with pytest.raises(lsmdp.SpecError, match=r'need matplotlib\. Install it with: pip install "lsmdp\[report\]"'):
+        with pytest.raises(
+            lsmdp.SpecError, match=r'need matplotlib\. Install it with: pip install "lsmdp\[report\]"\.$'
+        ):
             lsmdp.solve(lsmdp.ring(4), np.zeros(4)).plot()
 
     def test_the_figures_of_a_run_on_a_network_have_a_map(self, tmp_path: Path) -> None:

@@ -248,10 +248,25 @@ class TestKeeping:
         first, second = result.stderr.splitlines()
         assert first.startswith("CostError: costs.npy: round 6, state 2: the cost is 2, outside [0, 1].")
         command = "lsmdp play ring:4 --costs costs.npy --learner ftl --out runs/ring-4-costs --resume"
-        assert second == f'Rounds 1 to 5 are kept in "runs/ring-4-costs". Go on with: {command}'
+        kept = 'Rounds 1 to 5 are kept in "runs/ring-4-costs".'
+        assert second == f"{kept} Once the costs are corrected, go on with: {command}"
         bad_round(6, 0.25)
         resumed = run(*shlex.split(command)[1:], "--json")
         assert json.loads(resumed.stdout)["rounds"] == 8
+
+    def test_both_ways_out_of_costs_that_end_early_work(self, run: Run) -> None:
+        Path("costs.csv").write_text("0.5,0,0,1\n")
+        arguments = ("play", "ring:4", "--costs", "costs.csv", "--learner", "ftl", "--quiet", "--rounds")
+        first, second = run(*arguments, 5).stderr.splitlines()
+        assert first == (
+            "CostError: costs.csv: there is no round 2: the costs end before it, but 5 rounds were asked for. Add the "
+            "missing rounds to the costs; or ask for fewer (--rounds), in another folder if some were played (--out)."
+        )
+        assert run(*arguments, 1, "--out", "another").exit_code == 0
+        kept, _, command = second.partition(": lsmdp ")
+        assert kept == 'Rounds 1 to 1 are kept in "runs/ring-4-costs". Once the costs are corrected, go on with'
+        Path("costs.csv").write_text("0.5,0,0,1\n" * 5)
+        assert json.loads(run(*shlex.split(command), "--json").stdout)["rounds"] == 5
 
     @pytest.mark.skipif(os.name != "posix", reason="signals are sent as on posix")
     def test_ctrl_c_in_a_real_process(self, run: Run) -> None:
@@ -304,18 +319,21 @@ class TestBadInput:
                 'SpecError: "idd" is neither a file nor a known cost sequence. Did you mean',
             ),
             (["ring:5", "--costs", "gone.csv"], 'SpecError: "gone.csv" does not exist.'),
-            (["ring:5", "--costs", "iid", "--rounds", "0"], "SpecError: rounds is 0: input should be greater than or"),
+            (["ring:5", "--costs", "iid", "--rounds", "0"], "SpecError: --rounds is 0: it must be at least 1."),
             (["ring:5", "--costs", "iid", "--rounds", "9", "--start", "x"], 'SpecError: there is no state "x".'),
             (
                 ["ring:5", "--costs", "iid", "--rounds", "9", "--learner", "tarck", "--seed", "-1"],
-                'SpecError: learners.0 is \'tarck\': there is no learner "tarck". Did you mean "track"? Learners: ',
+                'SpecError: --learner is \'tarck\': there is no learner "tarck". Did you mean "track"? Learners: ',
             ),
             (
                 ["ring:5", "--costs", "iid", "--rounds", "9", "--learner", "ftl", "--learner", "ftl"],
                 "SpecError: the learner 'ftl' was named twice.",
             ),
             (["ring:5", "--costs", "iid", "--rounds", "9", "--teleport", "2"], "ModelError: ring:5: teleport takes"),
-            (["ring:5", "--costs", "iid", "--rounds", "9", "--temperature", "0"], "SpecError: temperature is 0.0: "),
+            (
+                ["ring:5", "--costs", "iid", "--rounds", "9", "--temperature", "0"],
+                "SpecError: --temperature is 0.0: it must be above 0.0.",
+            ),
             (["ring:5", "--costs", "iid", "--rounds", "9", "--scale", "3", "3"], "SpecError: the scale is 3 to 3."),
         ],
     )
@@ -325,6 +343,16 @@ class TestBadInput:
         assert result.stderr.startswith(message), result.stderr
         assert result.stderr.count("\n") == 1
         assert not Path("runs").exists()
+
+    @pytest.mark.parametrize("word", ["1.5", "many", "1e400"])
+    def test_a_number_of_rounds_that_is_none(self, run: Run, word: str) -> None:
+        result = run("play", "ring:5", "--costs", "iid", "--rounds", word)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert f"'--rounds': \"{word}\" is not a whole number. Write for example 1000, or 1e3." in result.stderr
+
+    def test_rounds_in_powers_of_ten(self, run: Run) -> None:
+        run("play", "ring:5", "--costs", "iid", "--rounds", "2e1", "--quiet")
+        assert Folder(Path("runs/ring-5-iid")).spec().rounds == 20
 
     def test_all_faults_at_once(self, run: Run) -> None:
         result = run("play", "ring:5", "--costs", "iid", "--rounds", 0, "--seed", -1, "--sample", -2)

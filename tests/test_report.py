@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -376,6 +377,18 @@ def test_figures_are_written_in_each_format(run: Run, tmp_path: Path, grid_page:
     refused = run("figures", str(grid_page.parent), "--format", "gif")
     assert refused.exit_code == 2
     assert "Formats: pdf, svg, png" in refused.stderr
+
+
+def test_a_place_for_figures_is_looked_at_first(
+    run: Run, tmp_path: Path, grid_page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    (tmp_path / "file").touch()
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        refused = run("figures", str(grid_page.parent), "--out", str(out))
+        assert refused.stderr == f'SpecError: "{tmp_path / "file"}" is a file. Name a folder with --out.\n'
+    assert "figures need matplotlib" in run("figures", str(grid_page.parent), "--out", str(tmp_path / "new")).stderr
+    assert not (tmp_path / "new").exists()
 
 
 def test_figures_draw_on_the_axes_they_are_given(grid_page: Path) -> None:

@@ -136,14 +136,34 @@ class TestSpec:
         assert message.startswith(f'"{path}": ')
         for fault in (
             'the field "kernel" is missing',
-            "costs is 3: input should be a valid string",
-            "rounds is 0: input should be greater than or equal to 1",
+            "costs is 3: it must be a text",
+            "rounds is 0: it must be at least 1",
             'learners.1 is \'trakc\': there is no learner "trakc". Did you mean "track"?',
-            "seed is '1': input should be a valid integer",
+            "seed is '1': it must be a whole number",
             'there is no field "speed"',
-            "temperature is nan: input should be a finite number",
+            "temperature is nan: it must be a finite number",
         ):
             assert fault in message
+
+    def test_faults_of_options_name_the_options(self) -> None:
+        with pytest.raises(SpecError) as found:
+            Spec.of_options(
+                kernel=3,
+                costs="iid",
+                rounds=10**13,
+                learners=("ftl", "fttl"),
+                feedback="no",
+                largest_class=2,
+                scale=(1,),
+            )
+        for fault in (
+            "KERNEL is 3: it must be a text; --learner is",
+            '--learner is \'fttl\': there is no learner "fttl". Did you mean "ftl"? Learners: ftl, track',
+            "--rounds is 10000000000000: it must be at most 1,000,000,000,000;",
+            "--feedback is 'no': it must be 'full' or 'visited'",
+            "--largest-class is 2: it must be true or false",
+        ):
+            assert fault in str(found.value)
 
     def test_no_toml(self, tmp_path: Path) -> None:
         (tmp_path / "spec.toml").write_text("kernel = ring")
@@ -685,6 +705,23 @@ class TestDamage:
         with pytest.raises(SpecError) as refusal:
             runs.resume(path)
         assert str(refusal.value).startswith(f'"{path / name}" is damaged (')
+
+    @pytest.mark.parametrize("content", [b"", b"{}", b'{"states": "many"}'])
+    def test_a_damaged_summary_is_written_again(self, whole: Path, tmp_path: Path, content: bytes) -> None:
+        shutil.copytree(whole, tmp_path / "run")
+        (tmp_path / "run" / "summary.json").write_bytes(content)
+        with pytest.raises(
+            SpecError, match=r"is damaged \(.*\)\. Remove it and go on with the run with --resume: it is"
+        ):
+            Folder(tmp_path / "run").summary()
+        (tmp_path / "run" / "summary.json").unlink()
+        runs.resume(tmp_path / "run")
+        assert timeless(Folder(tmp_path / "run").summary()) == timeless(Folder(whole).summary())
+
+    def test_quotes_in_what_a_library_says_stay_whole(self, path: Path) -> None:
+        (path / "manifest.json").write_bytes(b"\xff")
+        with pytest.raises(SpecError, match=r"is damaged \('utf-8' codec can't decode byte 0xff .*\)\. Start the run"):
+            runs.resume(path)
 
     def test_a_missing_part(self, path: Path) -> None:
         (path / "rounds" / "part-000001.parquet").unlink()

@@ -468,6 +468,7 @@ def test_what_cannot_be_certified_is_not_returned() -> None:
     returned = solve(lmdp, c, tol=1e-17, throw=False)
     assert not returned.certified
     assert returned.status.startswith("not certified")
+    assert "Ask for a wider tol (--tol) or, in Python, start from the solution" in returned.status
 
 
 def test_a_budget_of_steps_is_kept() -> None:
@@ -497,7 +498,7 @@ def test_a_reducible_model_is_refused_by_name() -> None:
         ([0.0, 1.0], "has 2 values, but the model has 4 states"),
         ([0.0, 1.0, np.nan, 0.0], r"cost\[2\] is nan"),
         ([0.0, 1.0, 0.0, -np.inf], r"cost\[3\] is -inf"),
-        ("hill", "the cost holds <U4 values"),
+        ("hill", r"the cost is 'hill'\. Give one number for each"),
     ],
 )
 def test_bad_costs_are_refused(c: object, message: str) -> None:

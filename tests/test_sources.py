@@ -171,10 +171,11 @@ class TestNames:
         [
             ("grid:30", "the number of arguments is 1"),
             ("grid:3x3x3", "the number of arguments is 3"),
-            ("ring:1.5", "1.5 is not a whole number"),
-            ("ring:many", "could not convert string to float"),
-            ("ring:inf", "inf"),
-            ("sticky:", "could not convert string to float"),
+            ("ring:1.5", r'"1\.5" is not a whole number'),
+            ("ring:many", '"many" is not a whole number'),
+            ("ring:inf", '"inf" is not a whole number'),
+            ("ring:5:x", '"x" is not a number'),
+            ("sticky:", '"" is not a number'),
         ],
     )
     def test_arguments_that_do_not_fit_are_named(self, spec: str, reason: str) -> None:
@@ -302,7 +303,7 @@ class TestKernelFiles:
     def test_bytes_that_are_no_text(self, tmp_path: Path) -> None:
         path = tmp_path / "bad.csv"
         path.write_bytes(bytes(range(128, 256)))
-        with pytest.raises(SpecError, match=r'bad\.csv" cannot be read as \.csv: .* as text in UTF-8'):
+        with pytest.raises(SpecError, match=r"another kind: 'utf-8' codec can't decode byte 0x80 .* as text in UTF-8"):
             read_model(path)
 
     def test_an_edge_list_is_in_any_order_and_case(self, tmp_path: Path) -> None:
@@ -341,8 +342,10 @@ class TestKernelFiles:
             ("from,to,weight\n0,1,1\n1,0,x\n", 'line 3: the weight is "x", not a number'),
             ("from,to,weight\n0,1,1\n1,0\n", "line 3 has 2 cells, but the header has 3"),
             ("from,to,weight\n0,1,1\n1,,1\n", 'row 1 below the header has no name in the column "to"'),
-            ("from,to,weight\n0,1,1\n1,0,-1\n", r'edge 1 from "1" to "0" has the weight -1\.0'),
-            ("from,to,weight\n0,1,1\n1,0,\n", r'edge 1 from "1" to "0" has the weight nan'),
+            ("from,to,weight\n0,1,1\n1,0,-1\n", r'line 3: the edge from "1" to "0" has the weight -1\.0'),
+            ("# a\n\nfrom,to,weight\n0,1,1\n\n1,0,-1\n", r'line 6: the edge from "1" to "0" has the weight -1\.0'),
+            ("0,1,1\n1,0,-1\n1,1,2\n0,0,1\n", r'line 2: the edge from "1" to "0" has the weight -1\.0'),
+            ("from,to,weight\n0,1,1\n1,0,\n", r'line 3: the edge from "1" to "0" has the weight nan'),
             ("from,to,weight\n", "there are no edges"),
             ("from,to\na,b\n", r'state 1 "b" has no successor.*largest_class.*teleport'),
         ],

@@ -115,7 +115,7 @@ class TestFile:
             "costs[2]: swap is a game of 2 states",
             "costs[3]: standard input can be read only once, and a sweep reads its costs often. Name a file.",
             'learners[1] is \'fltl\': there is no learner "fltl". Did you mean "ftl"?',
-            "horizons[0] is 0: input should be greater than or equal to 1.",
+            "horizons[0] is 0: it must be at least 1.",
             "seeds: it is missing. Add for example seeds = 10.",
             "colour: there is no such field. The fields are models, costs, learners, horizons, seeds, seed.",
         ):
@@ -158,6 +158,8 @@ class TestFile:
             sweeps.read(tmp_path / "a.toml")
         with pytest.raises(SpecError, match="cannot be read: No such file"):
             sweeps.read(tmp_path / "b.toml")
+        with pytest.raises(SpecError, match=r"is a folder, and only regular files are read\. Name a file in it\.$"):
+            sweeps.read(tmp_path)
 
     def test_every_model_meets_every_cost_in_every_seed(self) -> None:
         _, jobs = plan(SMALL)

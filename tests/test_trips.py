@@ -79,7 +79,11 @@ def test_a_table_of_another_library_has_trips() -> None:
         ("start,end\n", {}, "there is no trip"),
         ("start,end\n,\n", {}, "none of the 1 trips has a start and an end"),
         ("start,end\na,b\n", {"columns": "start=start,end=start"}, "one column is named twice"),
-        ("start,end\na,b\n", {"columns": "start=begin"}, 'there is no column "begin" among "start", "end"'),
+        (
+            "start,end\na,b\n",
+            {"columns": "start=begin"},
+            'there is no column "begin" among "start", "end". Name one of these',
+        ),
         ("start,end\na,b\n", {"columns": "begin=start"}, 'there is no column "begin" to name'),
         ("start,end\na,b\n", {"columns": "start"}, "Write what each column is and its name"),
         ("start,end,t0\na,b,1\n", {"columns": "start_time=t0"}, "both times or none"),

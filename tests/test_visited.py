@@ -316,7 +316,7 @@ def test_where_nobody_is_named_it_plays(tmp_path: Path) -> None:
     [
         (("--learner", "ftl", "--feedback", "visited"), '"ftl" needs to see the costs of all states'),
         (("--learner", "visited"), 'Play it with feedback="visited" (--feedback visited)'),
-        (("--learner", "visited", "--feedback", "bandit"), "feedback is 'bandit': input should be 'full' or 'visited'"),
+        (("--learner", "visited", "--feedback", "bandit"), "--feedback is 'bandit': it must be 'full' or 'visited'"),
         (("--learner", "visited:much", "--feedback", "visited"), 'not a number of the kind that "visited" takes'),
         (("--learner", "visited:-1", "--feedback", "visited"), "Visited takes eta >= 0"),
     ],

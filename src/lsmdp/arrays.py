@@ -2,7 +2,7 @@
 
 ``as_kernel``, ``as_cost`` and ``as_distribution`` turn what a user has into read-only float64 arrays, or
 raise a sentence that names the place, the number, the requirement and the way out. Code behind them may
-rely on what they promise and does not check again.
+rely on what they promise and does not check again. ``real`` and ``as_whole`` do the same for single numbers.
 
 A kernel is a ``scipy.sparse.csr_array`` with sorted 32-bit indices, no explicit zeros, no duplicates, and
 rows that sum to 1. Rows whose sum is off by at most 1e-9 (matrices printed with ten digits) are divided by
@@ -12,15 +12,17 @@ their sum; a row that is already within its own rounding error of 1 is left as i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from lsmdp.errors import CostError, ModelError
-from lsmdp.inputs.labels import Names, in_order, name_state
+from lsmdp.errors import CostError, LsmdpError, ModelError, SpecError, told
+from lsmdp.inputs.labels import Names, in_order, is_whole, name_state
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -42,6 +44,29 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The array if it is protected against writing, else a view of it that is."""
     return read_only(array.view()) if array.flags.writeable else array
+
+
+def real(value: Any) -> float:
+    """A number as a float; what is none, such as a text or a truth value, is nan, which lies in no range."""
+    value = _bare(value)
+    try:
+        return float(value) if not isinstance(value, bool) and isinstance(value, Real) else math.nan
+    except OverflowError:  # a whole number beyond the largest float
+        return math.nan
+
+
+def as_whole(value: Any, what: str, kind: type[LsmdpError] = SpecError, *, least: int | None = None) -> int:
+    """A whole number as an int; what is none, or is less than ``least``, is an error."""
+    value = _bare(value)
+    if not is_whole(value) or (least is not None and value < least):
+        more = ", such as 5" if least is None else f", {least} or more"
+        raise kind(f"{what} is {told(value)}. It must be a whole number{more}.")
+    return int(value)
+
+
+def _bare(value: Any) -> Any:
+    """The number in an array without dimensions; anything else as it is."""
+    return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
 
 
 def as_weights(P: Any, what: str = "P") -> CSR:
@@ -201,6 +226,12 @@ def _label_note(state: int, labels: Sequence[str] | None) -> str:
     return f' (here "{labels[state]}")' if labels is not None else ""
 
 
+def _for_state(state: int, states: States) -> str:
+    """Which state that is, where states have labels."""
+    labels = states.labels if isinstance(states, Names) else None
+    return "" if labels is None else f", for {name_state(state, labels)}"
+
+
 def _as_vector(values: Any, states: States, what: str, *, partial: bool = False) -> Floats:
     names = states if isinstance(states, Names) else Names(states)
     n, values = names.n, in_order(values, names, what, partial=partial)
@@ -208,6 +239,10 @@ def _as_vector(values: Any, states: States, what: str, *, partial: bool = False)
         given = np.asarray(values)
     except ValueError:
         raise CostError(f"{what} is not a vector: its parts differ in length. Give one number per state.") from None
+    if given.dtype.kind not in "buif" and not given.ndim:
+        named = "cost" in what and isinstance(values, str)
+        read = f"; a name or a file is read with lsmdp.read_cost({values!r}, lmdp)" if named else ""
+        raise CostError(f"{what} is {told(values)}. Give one number for each of the {n} states{read}.")
     if given.dtype.kind not in "buif":
         raise CostError(f"{what} holds {given.dtype} values. Give one real number per state, with .astype(float).")
     fixed = given.dtype == np.float64 and given.base is None and not given.flags.writeable  # nobody can change it
@@ -219,7 +254,8 @@ def _as_vector(values: Any, states: States, what: str, *, partial: bool = False)
     if not finite.all():
         bad = np.flatnonzero(~finite)
         more = f" ({bad.size - 1} more like it)" if bad.size > 1 else ""
-        raise CostError(f"{what}[{bad[0]}] is {vector[bad[0]]}{more}. Every value must be a finite number.")
+        fact = f"{what}[{bad[0]}] is {vector[bad[0]]}{_for_state(int(bad[0]), names)}{more}"
+        raise CostError(f"{fact}. Every value must be a finite number.")
     return vector
 
 
@@ -276,7 +312,8 @@ def as_distribution(p: Any, states: States) -> Floats:
     law = _as_vector(p, states, "the distribution", partial=True)
     negative = np.flatnonzero(law < 0.0)
     if negative.size:
-        raise CostError(f"the distribution[{negative[0]}] is {law[negative[0]]}. A probability cannot be negative.")
+        fact = f"the distribution[{negative[0]}] is {law[negative[0]]}{_for_state(int(negative[0]), states)}"
+        raise CostError(f"{fact}. A probability cannot be negative.")
     total = float(law.sum())
     if abs(total - 1.0) > ROW_SUM_TOLERANCE:
         raise CostError(f"the distribution sums to {total:.10g}, not 1. Divide it by its sum.")

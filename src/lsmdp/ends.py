@@ -24,9 +24,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lsmdp.arrays import Floats, Ints, as_terminal, read_only
+from lsmdp.arrays import Floats, Ints, as_terminal, read_only, real
 from lsmdp.costs.given import Seekable, cost_of_round, in_rounds, is_replayable, known_length
-from lsmdp.errors import CostError, LsmdpError, SpecError
+from lsmdp.errors import CostError, LsmdpError, SpecError, told
 from lsmdp.inputs.forms import LARGEST_NUMBER
 from lsmdp.model import LMDP
 
@@ -85,13 +85,10 @@ class Discounted:
     discount: float
 
     def __post_init__(self) -> None:
-        try:
-            number = float(self.discount)
-        except (TypeError, ValueError):
-            number = math.nan
+        number = real(self.discount)
         if not 0.0 < number < 1.0:
             raise SpecError(
-                f"the discount is {self.discount}. It must lie strictly between 0 and 1, such as 0.99. Without a "
+                f"the discount is {told(self.discount)}. It must lie strictly between 0 and 1, such as 0.99. Without a "
                 "discount, ask for the long-run average (Average()) or for a goal (Goal(state))."
             )
         object.__setattr__(self, "discount", number)
@@ -180,13 +177,11 @@ def _stacked(lmdp: LMDP, costs: Any) -> Floats:
 
 
 def _as_terminal_cost(state: Any, cost: Any) -> float:
-    try:
-        number = float(cost)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = real(cost)
     if math.isnan(number) or number == -math.inf:
         raise CostError(
-            f"the terminal cost of the goal {_shown(state)} is {cost}. It must be a number; inf forbids to go there."
+            f"the terminal cost of the goal {_shown(state)} is {told(cost)}. It must be a number; inf forbids to go "
+            "there."
         )
     return number
 

@@ -7,11 +7,19 @@ and nothing else; those about values are ``ValueError`` too.
 
 from __future__ import annotations
 
+import reprlib
+from numbers import Number
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lsmdp.solution import Solution
     from lsmdp.values import Cycle, Schedule, Values
+
+
+def told(value: object) -> str:
+    """Whatever was given, as a sentence quotes it: in one short line."""
+    plain = isinstance(value, Number) and not isinstance(value, int)  # of numpy, whose repr names the type
+    return " ".join((str(value) if plain else reprlib.repr(value)).split())
 
 
 class LsmdpError(Exception):

@@ -46,7 +46,7 @@ from lsmdp.arrays import (
 from lsmdp.chain import long_run_law
 from lsmdp.convex import as_policy_kernel, policy_of
 from lsmdp.errors import ModelError
-from lsmdp.model import LMDP
+from lsmdp.model import LMDP, require_model
 from lsmdp.output.notebooks import table
 from lsmdp.policy import AnyPolicy, Policy
 
@@ -60,6 +60,7 @@ class Mixture(AnyPolicy):
     _kept: Any = field(default=None, init=False, repr=False)  # Whoever plays it keeps it here; nobody else reads it.
 
     def __post_init__(self) -> None:
+        require_model(self.lmdp)
         object.__setattr__(self, "weights", _as_weights(self.lmdp, self.weights))
 
     @classmethod

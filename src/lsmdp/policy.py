@@ -43,8 +43,8 @@ from lsmdp.arrays import (
 )
 from lsmdp.chain import long_run_law, time_by_paths
 from lsmdp.chain.laws import QUICK_FLOPS, STATES_TO_ORDER
-from lsmdp.errors import AssumptionError, ConvergenceError
-from lsmdp.model import LMDP
+from lsmdp.errors import AssumptionError, ConvergenceError, SpecError, told
+from lsmdp.model import LMDP, require_model
 from lsmdp.output.notebooks import policy_html
 from lsmdp.output.tables import moves_table
 
@@ -72,6 +72,11 @@ class AnyPolicy(ABC):
     def sample(self, x: Ints | list[Any], rng: np.random.Generator) -> Ints: ...
     def sample(self, x: Any, rng: np.random.Generator) -> int | Ints:
         """A next state from x, by its number; from each of many states where x is an array or a list of them."""
+        if not hasattr(rng, "random"):
+            raise SpecError(
+                f"rng is {told(rng)}, not a random generator. Make one, and hand the same to each call: "
+                "rng = numpy.random.default_rng(0)."
+            )
         if isinstance(x, np.ndarray | list):
             now = _all_numbered(self.lmdp, x)
             return self.drawn(now.ravel(), rng.random(now.size)).reshape(now.shape)
@@ -125,6 +130,7 @@ class Policy(AnyPolicy):
     v: Any
 
     def __post_init__(self) -> None:
+        require_model(self.lmdp)
         object.__setattr__(self, "v", as_value(self.v, self.lmdp.names))
 
     @classmethod

@@ -91,7 +91,7 @@ def test_an_unfinished_run_without_a_usable_manifest(run: Run, bad: Path) -> Non
     (bad / "manifest.json").write_text('{"states": "many", "start": []}')
     refused = run("show", bad)
     assert refused.exit_code == 2
-    assert 'manifest.json" is damaged (versions: field required' in refused.stderr
+    assert 'manifest.json" is damaged (versions: it is missing; ' in refused.stderr
     with pytest.raises(SpecError, match=r"manifest.json\" is damaged"):
         runs.resume(bad)
 

@@ -56,7 +56,8 @@ def test_no_reader_opens_what_is_no_file(tmp_path: Path) -> None:
     said, count = said_of_all(tmp_path, "pipe", "device"), len(readers)
     assert len(said) == 2 * count
     for kind, sentences in (("a pipe", said[:count]), ("a device", said[count:])):
-        assert [one for one in sentences if f"is {kind}, and only regular files are read." not in one] == []
+        told = f"is {kind}, and only regular files are read. Save what it gives in a file first."
+        assert [one for one in sentences if told not in one] == []
 
 
 @pytest.fixture

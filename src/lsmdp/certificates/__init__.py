@@ -53,7 +53,7 @@ from lsmdp.certificates.first_exit import FirstExit
 from lsmdp.certificates.pairs import Discount, Pair, goal_bounds
 from lsmdp.ends import Average, CostTable, Discounted, End, Goal, Horizon, Periodic
 from lsmdp.errors import SpecError
-from lsmdp.model import LMDP
+from lsmdp.model import LMDP, require_model
 
 __all__ = ["Pair", "bounds"]
 
@@ -75,6 +75,7 @@ def bounds(lmdp: LMDP, c: Any, v: Any, end: End | None = None) -> tuple[float, f
     v that proves nothing gives -inf or inf; for a goal with costs that are not negative it gives the bounds by shortest
     paths instead, which hold for the optimum and say nothing of a policy.
     """
+    require_model(lmdp)
     match end:
         case None | Average():
             cost = as_cost(c, lmdp.names)

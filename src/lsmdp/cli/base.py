@@ -16,7 +16,7 @@ import typer
 
 from lsmdp import __version__
 from lsmdp.errors import ConvergenceError, LsmdpError
-from lsmdp.sources.names import MODELS
+from lsmdp.sources.names import MODELS, whole
 
 
 def listing(title: str, names: Mapping[str, str]) -> str:
@@ -84,6 +84,14 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def whole_number(text: str) -> int:
+    """A whole number as an option has it, also written as 1e6 or 1_000."""
+    try:
+        return whole(text)
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(f'"{text}" is not a whole number. Write for example 1000, or 1e3.') from None
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lsmdp.cli.base import whole_number
 from lsmdp.errors import SpecError
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ RoundCosts = Annotated[
     ),
 ]
 RoundCount = Annotated[
-    int | None, typer.Option("--rounds", metavar="T", help="How many rounds of COSTS; a file may go without.")
+    int | None,
+    typer.Option("--rounds", metavar="T", parser=whole_number, help="How many rounds of COSTS; a file may go without."),
 ]
 RoundScale = Annotated[
     tuple[float, float] | None,

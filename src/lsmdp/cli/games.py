@@ -26,6 +26,7 @@ from lsmdp.cli.base import (
     kernel_options,
     listing,
     print_json,
+    whole_number,
 )
 from lsmdp.costs.names import COST_ENDINGS, FAMILIES
 from lsmdp.learners.names import NAMES, USUAL_LEARNERS
@@ -39,7 +40,12 @@ Learners = Annotated[
 ]
 Rounds = Annotated[
     int | None,
-    typer.Option("--rounds", metavar="T", help="How many rounds to play. A file may go without: all it has."),
+    typer.Option(
+        "--rounds",
+        metavar="T",
+        parser=whole_number,
+        help="How many rounds to play. A file may go without: all it has.",
+    ),
 ]
 Start = Annotated[
     str,
@@ -126,7 +132,7 @@ def play(
         named = context.get_parameter_source("learners")
         if feedback == "visited" and named is not None and named.name == "DEFAULT":
             learners = ["visited"]  # the usual ones want to see all of a cost
-        spec = runs.Spec.of(
+        spec = runs.Spec.of_options(
             kernel=kernel,
             costs=costs,
             learners=learners,

@@ -124,7 +124,7 @@ def _of_game(fields: Mapping[str, Any], search: bool, exact: bool, progress: Pro
     from lsmdp import runs
     from lsmdp.theory import certify as certify_game
 
-    spec = runs.Spec.of(**fields)
+    spec = runs.Spec.of_options(**fields)
     lmdp = spec.model()
     costs = spec.cost_sequence(lmdp)
     watch = _watch(progress, costs.T)

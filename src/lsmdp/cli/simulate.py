@@ -78,12 +78,13 @@ def simulate(
             raise SpecError("the log would go to stdout, where --json promises one object. Name a file with --out.")
         if out is not None:
             require_writable(out, _LOGS)
+        from lsmdp.arrays import as_whole
         from lsmdp.game import walkers as moving
         from lsmdp.output.tables import is_answer, stream_tables, write_tables
 
-        moving.as_whole(walkers, "walkers")
+        as_whole(walkers, "the number of walkers", least=1)
         if steps is not None:
-            moving.as_whole(steps, "steps")
+            as_whole(steps, "the number of steps", least=1)
         path = Path(source)
         wanted = (steps, walkers, start, seed)
         if path.is_dir():

@@ -17,8 +17,8 @@ Any round costs the same to reach: u_t(x) is draw (t - 1) n + x of a PCG64 gener
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -122,12 +122,25 @@ def swap(given: FamilySetting) -> CostRows:
 class EndlessCosts:
     """The endless sequence that a family makes; ``identity`` and perhaps the map determine its values."""
 
-    lmdp: LMDP
-    rows: CostRows
+    family: Callable[[FamilySetting], CostRows]
+    given: FamilySetting
     identity: str
     on_map: bool = False
     T: int | None = None
     replayable: bool = True
+    rows: CostRows = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", self.family(self.given))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process: made again, since ``rows`` is a function that has no name there."""
+        return EndlessCosts, (self.family, self.given, self.identity, self.on_map)
+
+    @property
+    def lmdp(self) -> LMDP:
+        """The model."""
+        return self.given.lmdp
 
     def blocks(self, start: int) -> Iterator[Floats]:
         """Rounds ``start`` and on."""

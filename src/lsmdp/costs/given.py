@@ -17,12 +17,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from os import PathLike
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from lsmdp.arrays import Floats, States, as_cost
-from lsmdp.errors import CostError
+from lsmdp.costs.names import find
+from lsmdp.errors import CostError, told
 from lsmdp.inputs.frames import as_frame, is_frame
 from lsmdp.inputs.labels import Ints, Names, in_order, is_named
 
@@ -57,8 +59,14 @@ def in_rounds(costs: Any, names: Names) -> Any:
     """
     if isinstance(costs, np.ndarray) and costs.ndim == 3 and names.is_map(costs.shape[1:]):
         return costs[:, *names.cells.astype(np.int64).T]
-    if isinstance(costs, np.ndarray | str | Seekable):
+    if isinstance(costs, np.ndarray | Seekable):
         return costs
+    if isinstance(costs, str | PathLike):
+        rounds = "" if find(str(costs)) is None else ", rounds=1000"
+        raise CostError(
+            f'the costs are "{costs}", a name or a path and no numbers. Read them first: lsmdp.read_costs("{costs}", '
+            f"lmdp{rounds})."
+        )
     costs = as_frame(costs)
     if is_frame(costs):
         if {str(name).lower() for name in costs.columns} == {"round", "state", "cost"}:
@@ -68,6 +76,11 @@ def in_rounds(costs: Any, names: Names) -> Any:
         raise CostError(
             "the costs are given by name and without rounds. Give a list with one of them for each round, or a table "
             "with a row a round and a column a state."
+        )
+    if not isinstance(costs, Iterable) and not hasattr(type(costs), "__getitem__"):
+        raise CostError(
+            f"the costs are no sequence, but {told(costs)}. Give an array with a row for each round and a column "
+            "for each state, or a list with one cost vector for each round."
         )
     plain = isinstance(costs, list | tuple) and not any(is_frame(c_t) or is_named(c_t) for c_t in costs)
     return costs if plain or not isinstance(costs, Iterable) else CostsByName(costs, names)

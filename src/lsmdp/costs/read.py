@@ -11,9 +11,11 @@ What comes out is a :class:`~lsmdp.costs.sequence.Costs`. Nothing is ever unpick
 
 from __future__ import annotations
 
-from os import PathLike, fspath
+import math
+from os import PathLike
 from pathlib import Path
 
+from lsmdp.arrays import real
 from lsmdp.costs import families
 from lsmdp.costs.array import ArrayCosts
 from lsmdp.costs.families import EndlessCosts, FamilySetting
@@ -32,10 +34,11 @@ from lsmdp.costs.sequence import (
     as_scale,
     blaming,
 )
-from lsmdp.errors import SpecError
-from lsmdp.inputs.files import UnreadableError, file_of_a_kind
+from lsmdp.errors import SpecError, told
+from lsmdp.inputs.files import UnreadableError, as_spec, file_of_a_kind
+from lsmdp.inputs.labels import is_whole
 from lsmdp.inputs.npy import map_npy
-from lsmdp.model import LMDP
+from lsmdp.model import LMDP, require_model
 
 # A file that cannot be read is answered with how to write one of its kind.
 ADVICE_BY_ENDING = {
@@ -62,7 +65,8 @@ def read_costs(
     (moves.py). Whether the columns of a file fit the model is seen at once; a round that cannot be used is an error
     when it is reached.
     """
-    spec = fspath(spec)
+    spec = as_spec(spec, "the costs are", 'read_costs("iid", lmdp, rounds=1000)')
+    require_model(lmdp)
     low, high = as_scale(scale)
     source = _source(spec, ModelAndScale(lmdp, low, high, _as_missing(missing, low, high)), rounds, seed)
     T = source.T if rounds is None else rounds
@@ -70,8 +74,9 @@ def read_costs(
 
 
 def _as_missing(missing: float | None, low: float, high: float) -> float | None:
-    if missing is not None and not min(low, high) <= missing <= max(low, high):
-        raise SpecError(f"--missing is {missing:g}. It must lie between {low:g} and {high:g}, like every cost.")
+    if missing is not None and not min(low, high) <= real(missing) <= max(low, high):
+        shown = told(missing) if math.isnan(real(missing)) else f"{missing:g}"
+        raise SpecError(f"--missing is {shown}. It must lie between {low:g} and {high:g}, like every cost.")
     return missing
 
 
@@ -96,12 +101,12 @@ def _source(spec: str, fit: ModelAndScale, rounds: int | None, seed: int) -> Sou
 def _made(family: Family, spec: str, lmdp: LMDP, rounds: int | None, seed: int) -> EndlessCosts:
     if rounds is None:
         raise SpecError(f'"{spec}" has no end. Say how many rounds to play with --rounds T (rounds=T).')
-    if seed < 0:
-        raise SpecError(f"the seed is {seed}. A seed is a whole number of at least 0.")
+    if not is_whole(seed) or seed < 0:
+        raise SpecError(f"the seed is {told(seed)}. A seed is a whole number of at least 0.")
     argument = family.parse(spec)
     number = rounds if argument is None else argument
-    rows = getattr(families, family.name)(FamilySetting(lmdp, number, seed))
-    return EndlessCosts(lmdp, rows, repr((family.name, number if family.argument else None, seed)), family.on_map)
+    identity = repr((family.name, number if family.argument else None, int(seed)))
+    return EndlessCosts(getattr(families, family.name), FamilySetting(lmdp, number, seed), identity, family.on_map)
 
 
 def _opened(path: Path, fit: ModelAndScale) -> Source:

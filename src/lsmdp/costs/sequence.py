@@ -12,6 +12,7 @@ grow with the number of rounds, and a round that cannot be used is an error when
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,12 +22,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from lsmdp.arrays import Floats, read_only
+from lsmdp.arrays import Floats, as_whole, read_only, real
 from lsmdp.costs.given import FirstRounds, Seekable, SeekableFirstRounds
 from lsmdp.costs.moves import Moves
 from lsmdp.costs.names import STANDARD_INPUT
-from lsmdp.errors import CostError, LsmdpError, SpecError
-from lsmdp.inputs.labels import name_state
+from lsmdp.errors import CostError, LsmdpError, SpecError, told
+from lsmdp.inputs.labels import is_whole, name_state
 from lsmdp.model import LMDP
 
 NUMBERS_AT_A_TIME = 2**15  # So many numbers are drawn or read at a time: 256 kB stay in a processor's cache.
@@ -106,7 +107,7 @@ class Costs:
     moves: Moves | None = None
 
     def __post_init__(self) -> None:
-        if self.T is not None and self.T < 1:
+        if self.T is not None and as_whole(self.T, "the number of rounds") < 1:
             raise SpecError(f"the number of rounds is {self.T}. A game has at least 1 round (--rounds).")
         as_scale((self.low, self.high))
 
@@ -119,8 +120,8 @@ class Costs:
 
     def blocks_from(self, t: int) -> Iterator[Floats]:
         """The same, several consecutive rounds at a time."""
-        if t < 1:
-            raise CostError(f"there is no round {t}. Rounds count from 1.")
+        if not is_whole(t) or t < 1:
+            raise CostError(f"there is no round {told(t)}. Rounds count from 1.")
         with blaming(self.name):
             blocks = self.source.blocks(t)
         return self._blocks(t, blocks)
@@ -158,8 +159,9 @@ class Costs:
     def _require_end(self, t: int) -> None:
         if self.T is not None:
             raise CostError(
-                f"there is no round {t}: the costs end before it, but {self.T} rounds were asked for. Ask for fewer "
-                "with --rounds, or give more of them."
+                f"there is no round {t}: the costs end before it, but {self.T} rounds were asked for. Add the "
+                "missing rounds to the costs; or ask for fewer (--rounds), in another folder if some were played "
+                "(--out)."
             )
 
     def _checked(self, t: int, block: Floats) -> Iterator[Floats]:
@@ -239,7 +241,14 @@ def update_with_file(digest: Hash, path: Path, lmdp: LMDP, missing: float | None
 
 def as_scale(scale: tuple[float, float] | None) -> tuple[float, float]:
     """The values that cost 0 and 1."""
-    low, high = (0.0, 1.0) if scale is None else (float(scale[0]), float(scale[1]))
+    try:
+        low, high = (0.0, 1.0) if scale is None else map(real, scale)
+    except (TypeError, ValueError):  # they are no two
+        low = high = math.nan
+    if math.isnan(low + high):
+        raise SpecError(
+            f"the scale is {told(scale)}. Give two different finite numbers, such as scale=(0, 10) (--scale 0 10)."
+        )
     if not 0.0 < abs(high - low) < float("inf"):
         raise SpecError(
             f"the scale is {low:g} to {high:g}. LOW is the value that costs 0 and HIGH the one that "

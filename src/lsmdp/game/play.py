@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from lsmdp.arrays import Floats, as_cost, as_distribution
+from lsmdp.arrays import Floats, as_cost, as_distribution, as_whole
 from lsmdp.costs.given import in_blocks, in_rounds
 from lsmdp.costs.sequence import Costs, block_rows
 from lsmdp.errors import SpecError
@@ -48,7 +48,7 @@ from lsmdp.inputs.forms import COUNT, Form, Past, anything, require, vector
 from lsmdp.inputs.labels import is_whole
 from lsmdp.learners import LearnerLike, VisitingLearner, completed, seeing
 from lsmdp.learners.protocol import arrays_below
-from lsmdp.model import LMDP
+from lsmdp.model import LMDP, require_model
 from lsmdp.output.notebooks import drawn, run_html
 from lsmdp.output.tables import sums_table
 from lsmdp.regret import CostRange, Regret, regret
@@ -119,9 +119,11 @@ class Game:
 
         With the feedback ``visited`` a learner sees only the cost of the state that it is in (learners/along.py).
         """
+        require_model(lmdp)
         lmdp.require_irreducible()
         law = start_law(lmdp, start)
         everyone = completed(learners)
+        as_whole(sample, "the number of walkers (sample)", least=0)
         names = [learner.name for learner in everyone]
         twice = {name for name in names if names.count(name) > 1}
         if twice:

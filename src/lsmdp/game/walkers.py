@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lsmdp._core.walks import running_sums, walk
-from lsmdp.arrays import CSR, Floats, Ints
+from lsmdp.arrays import CSR, Floats, Ints, as_whole
 from lsmdp.costs.given import is_replayable
 from lsmdp.errors import AssumptionError, ConvergenceError, SpecError
 from lsmdp.game import Run, start_law
@@ -69,7 +69,8 @@ def simulate(
     They start in a state, by a law, or by the long-run law of the policy where nothing is said.
     """
     lmdp = policy if isinstance(policy, LMDP) else policy.lmdp
-    if (as_whole(steps, "steps") + 1) * as_whole(walkers, "walkers") > _NUMBERS_KEPT:
+    walks = as_whole(walkers, "the number of walkers", least=1)
+    if (as_whole(steps, "the number of steps", least=1) + 1) * walks > _NUMBERS_KEPT:
         raise SpecError(
             f"{walkers:,} walkers of {steps:,} steps are too many to be kept in memory. The command lsmdp simulate "
             "writes them to a file as they come; here, ask for fewer."
@@ -77,13 +78,6 @@ def simulate(
     Q = policy.P if isinstance(policy, LMDP) else policy.matrix()
     law = first_law(policy if start is None else lmdp, start)
     return Walk(lmdp, np.concatenate(list(wander(Q, law, steps, walkers, seed))))
-
-
-def as_whole(number: int, what: str) -> int:
-    """A number of steps or walkers: whole, and at least 1."""
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-        raise SpecError(f"the number of {what} is {number}. It must be a whole number, 1 or more.")
-    return int(number)
 
 
 def first_law(model: AnyPolicy | LMDP, start: int | str | Floats | None) -> Floats:

@@ -19,9 +19,11 @@ from __future__ import annotations
 import stat
 from collections.abc import Collection
 from difflib import get_close_matches
+from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
-from lsmdp.errors import SpecError
+from lsmdp.errors import SpecError, told
 
 STATES_OF_ANY_FILE = 2**20  # A file of any size may describe this many states, which take a few megabytes.
 BYTES_OF_ANY_FILE = 2**28  # The content of a file of any size may take this many bytes of memory.
@@ -44,8 +46,20 @@ class UnreadableError(ValueError):
 def broken_off(error: Exception) -> UnreadableError:
     """What to say where a library stumbles over the content of a file."""
     refused = error.strerror if isinstance(error, OSError) else None
-    text = refused or str(error).split("\n")[0].strip(" .'\"") or type(error).__name__
-    return UnreadableError(f"it is truncated or of another kind: {text}")
+    return UnreadableError(f"it is truncated or of another kind: {refused or reason_of(error)}")
+
+
+def reason_of(error: object) -> str:
+    """The first line of what a library says, as a clause without a full stop; quotes in it stay whole."""
+    return str(error).split("\n")[0].strip(" .") or type(error).__name__
+
+
+def as_spec(spec: str | PathLike[str] | Any, what: str, example: str) -> str:
+    """The name or the path that a user gives, as a text; anything else is an error with an example."""
+    text = fspath(spec) if isinstance(spec, str | PathLike) else None
+    if not isinstance(text, str):
+        raise SpecError(f"{what} {told(spec)}, neither a name nor a path. Write for example lsmdp.{example}.")
+    return text
 
 
 def file_of_a_kind(spec: str, endings: Collection[str], nothing: SpecError) -> Path:
@@ -84,7 +98,8 @@ def require_regular(path: Path) -> int:
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
         kind = next((name for test, name in KINDS if test(found.st_mode)), "no regular file")
-        raise SpecError(f'"{path}" is {kind}, and only regular files are read. Save what it gives in a file first.')
+        way_out = "Name a file in it." if stat.S_ISDIR(found.st_mode) else "Save what it gives in a file first."
+        raise SpecError(f'"{path}" is {kind}, and only regular files are read. {way_out}')
     return found.st_size
 
 

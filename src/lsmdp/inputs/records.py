@@ -11,11 +11,31 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lsmdp.inputs.files import UnreadableError, require_regular
+from lsmdp.inputs.files import UnreadableError, reason_of, require_regular
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+# This is what is wrong with a value, by the kinds of faults that pydantic tells apart.
+_IN_WORDS = {
+    "missing": "it is missing",
+    "int_type": "it must be a whole number",
+    "float_type": "it must be a number",
+    "finite_number": "it must be a finite number",
+    "string_type": "it must be a text",
+    "bool_type": "it must be true or false",
+    "list_type": "it must be a list",
+    "tuple_type": "it must be a list",
+    "dict_type": "it must be a table of names and values",
+    "model_type": "it must be a table of names and values",
+    "greater_than_equal": "it must be at least {ge:,}",
+    "greater_than": "it must be above {gt:,}",
+    "less_than_equal": "it must be at most {le:,}",
+    "less_than": "it must be below {lt:,}",
+    "too_short": "it must have at least {min_length}, not {actual_length}",
+    "too_long": "it must have at most {max_length}, not {actual_length}",
+    "literal_error": "it must be {expected}",
+}
 _MOST_FAULTS = 3  # So many faults of a record are named; somebody who repairs three sees the others next.
 
 
@@ -28,7 +48,7 @@ def read_json(path: Path, kind: type[BaseModel]) -> dict[str, Any]:
     except RecursionError:
         raise UnreadableError("it is nested too deeply") from None
     except ValueError as broken:
-        raise UnreadableError(_short(broken)) from None
+        raise UnreadableError(reason_of(broken)) from None
     return fitted(content, kind)
 
 
@@ -39,10 +59,20 @@ def fitted(content: Any, kind: type[BaseModel]) -> dict[str, Any]:
     try:
         kind.model_validate(content, strict=True)
     except ValidationError as wrong:
-        faults = [f"{_place(fault['loc'])}: {fault['msg'].lower()}" for fault in wrong.errors()[:_MOST_FAULTS]]
+        faults = [f"{_place(fault['loc'])}: {in_words(fault)}" for fault in wrong.errors()[:_MOST_FAULTS]]
         raise UnreadableError("; ".join(faults)) from None
     found: dict[str, Any] = content
     return found
+
+
+def in_words(fault: Any) -> str:
+    """What pydantic found wrong with a value, as a clause without a full stop."""
+    if fault["type"] == "value_error":  # it is ours
+        return str(fault["ctx"]["error"]).rstrip(".")
+    if fault["type"] in _IN_WORDS:
+        return _IN_WORDS[fault["type"]].format(**fault.get("ctx", {}))
+    text = str(fault["msg"]).replace("Input should", "it must")
+    return f"{text[0].lower()}{text[1:]}"
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -53,15 +83,11 @@ def read_toml(path: Path) -> dict[str, Any]:
     except RecursionError:
         raise UnreadableError("it is nested too deeply") from None
     except ValueError as broken:
-        raise UnreadableError(_short(broken)) from None
+        raise UnreadableError(reason_of(broken)) from None
 
 
 def _refused(word: str) -> None:
     raise ValueError(f"{word} is no number of JSON")
-
-
-def _short(broken: Exception) -> str:
-    return str(broken).split("\n")[0].strip(" .")
 
 
 def _place(place: tuple[int | str, ...]) -> str:

@@ -37,8 +37,8 @@ import numpy as np
 
 from lsmdp._core.clocks import Day, Manner, PlayedDays, enclosed, keep_plan
 from lsmdp._core.sparse import rows
-from lsmdp.arrays import Floats, frozen, read_only
-from lsmdp.errors import SpecError
+from lsmdp.arrays import Floats, frozen, read_only, real
+from lsmdp.errors import SpecError, told
 from lsmdp.inputs.forms import BEYOND_COUNTS, LARGEST_NUMBER, Form, Past
 from lsmdp.learners.base import Bounds, LearnerBase, require_memory
 from lsmdp.learners.played import Played
@@ -91,10 +91,10 @@ class Clock(LearnerBase):
                 f"Clock takes the number of rounds of a period, a whole number from 1 on, not {self.period}. Hours of "
                 "a day: Clock(24) (clock:24)."
             )
-        if not 0.0 <= self.eta < inf or not 0.0 < self.tolerance < inf:
+        if not 0.0 <= real(self.eta) < inf or not 0.0 < real(self.tolerance) < inf:
             raise SpecError(
-                f"Clock takes eta >= 0 and tolerance > 0, not {self.eta} and {self.tolerance}. With eta = 0 each slot "
-                "has a plain mean; a usual value for patterns that change is 0.1 (clock:24:0.1)."
+                f"Clock takes eta >= 0 and tolerance > 0, not {told(self.eta)} and {told(self.tolerance)}. With eta "
+                "= 0 each slot has a plain mean; a usual value for patterns that change is 0.1 (clock:24:0.1)."
             )
         object.__setattr__(self, "period", int(self.period))
 

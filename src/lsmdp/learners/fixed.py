@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lsmdp.arrays import Floats
-from lsmdp.errors import SpecError
+from lsmdp.errors import SpecError, told
 from lsmdp.inputs.forms import Form, Past
 from lsmdp.learners.base import LearnerBase
 from lsmdp.learners.played import Kernels, Played, same_values
@@ -67,6 +67,10 @@ class Fixed(LearnerBase):
     """Always the same policy, for example a :class:`~lsmdp.solvers.Solution`'s."""
 
     fixed: AnyPolicy
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.fixed, AnyPolicy):
+            raise SpecError(f"Fixed takes a policy, not {told(self.fixed)}. Give that of a solution: solution.policy.")
 
     @property
     def name(self) -> str:

@@ -17,11 +17,11 @@ from lsmdp._core.means import (
     discounted_means,
     window_means,
 )
-from lsmdp.arrays import Floats
-from lsmdp.errors import SpecError
+from lsmdp.arrays import Floats, as_whole, real
+from lsmdp.errors import SpecError, told
 from lsmdp.inputs.forms import Form, Past
 from lsmdp.learners.base import require_memory
-from lsmdp.learners.leader import CostsToSolve, LeaderBase
+from lsmdp.learners.leader import CostsToSolve, LeaderBase, require_tolerance
 from lsmdp.model import LMDP
 from lsmdp.solvers.warm.lead import Lead
 
@@ -57,8 +57,9 @@ class DiscountedLeader(LeaderBase):
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
-        if not self.eta > 0.0:
-            raise SpecError(f"DiscountedLeader takes a step size eta > 0, not {self.eta}. A usual value is 0.05.")
+        if not real(self.eta) > 0.0:
+            raise SpecError(f"DiscountedLeader takes a step size eta > 0, not {told(self.eta)}. A usual value is 0.05.")
+        require_tolerance("DiscountedLeader", self.tolerance)
 
     @property
     def name(self) -> str:
@@ -83,8 +84,9 @@ class WindowLeader(LeaderBase):
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
-        if self.width < 1:
+        if as_whole(self.width, "the width of WindowLeader") < 1:
             raise SpecError(f"WindowLeader takes a width of at least 1 round, not {self.width}.")
+        require_tolerance("WindowLeader", self.tolerance)
 
     @property
     def name(self) -> str:

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lsmdp._core.means import mean_costs
-from lsmdp.arrays import Floats
-from lsmdp.errors import SpecError
+from lsmdp.arrays import Floats, real
+from lsmdp.errors import SpecError, told
 from lsmdp.inputs.forms import Form, Past
 from lsmdp.learners.leader import (
     CostsToSolve,
@@ -49,8 +49,9 @@ class FollowTheLeader(LeaderBase):
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.kappa < float("inf") or not self.tolerance > 0.0:
-            raise SpecError(f"FollowTheLeader takes kappa >= 0 and tolerance > 0, not {self.kappa}, {self.tolerance}.")
+        if not 0.0 <= real(self.kappa) < float("inf") or not real(self.tolerance) > 0.0:
+            given = f"{told(self.kappa)}, {told(self.tolerance)}"
+            raise SpecError(f"FollowTheLeader takes kappa >= 0 and tolerance > 0, not {given}.")
 
     @property
     def name(self) -> str:

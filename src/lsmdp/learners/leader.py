@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lsmdp._core import full
-from lsmdp.arrays import Floats, Ints
+from lsmdp.arrays import Floats, Ints, real
+from lsmdp.errors import SpecError, told
 from lsmdp.learners.base import Bounds, LearnerBase
 from lsmdp.learners.played import Played
 from lsmdp.learners.protocol import Report, State
@@ -80,6 +81,12 @@ class LeaderBase(LearnerBase):
 
 # The gap after t rounds is at most this over t + 1, so that all gaps together add a tenth of log T to the regret.
 _GAP_TIMES_ROUNDS = 0.1
+
+
+def require_tolerance(name: str, tolerance: float) -> None:
+    """Raise unless a learner can solve to this gap."""
+    if not real(tolerance) > 0.0:
+        raise SpecError(f"{name} takes a tolerance > 0, not {told(tolerance)}. A usual value is 1e-6.")
 
 
 def gap_wanted_after(tolerance: float, t: Any) -> Any:

@@ -101,7 +101,7 @@ def in_few_words(name: str) -> str:
 
 def learner_by_name(spec: str) -> Learner:
     """The learner of a name such as ``ftl`` or ``window:50``."""
-    name, _, option = spec.partition(":")
+    name, _, option = str(spec).partition(":")
     if name not in NAMES:
         nearest = difflib.get_close_matches(name, NAMES, n=1)
         hint = f' Did you mean "{nearest[0]}"?' if nearest else ""

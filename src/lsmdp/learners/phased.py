@@ -13,13 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from lsmdp._core.means import mean_costs
-from lsmdp.arrays import Floats
-from lsmdp.errors import SpecError
+from lsmdp.arrays import Floats, real
+from lsmdp.errors import SpecError, told
 from lsmdp.inputs.forms import BEYOND_COUNTS, Form, Past
 from lsmdp.learners.leader import (
     CostsToSolve,
     LeaderBase,
     gap_wanted_after,
+    require_tolerance,
 )
 from lsmdp.model import LMDP
 from lsmdp.solvers.warm.lead import Lead
@@ -50,8 +51,9 @@ class PhasedLeader(LeaderBase):
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.epsilon < 1 / 3:
-            raise SpecError(f"PhasedLeader takes 0 < epsilon < 1/3, not {self.epsilon}. A usual value is 0.05.")
+        if not 0.0 < real(self.epsilon) < 1 / 3:
+            raise SpecError(f"PhasedLeader takes 0 < epsilon < 1/3, not {told(self.epsilon)}. A usual value is 0.05.")
+        require_tolerance("PhasedLeader", self.tolerance)
 
     @property
     def name(self) -> str:

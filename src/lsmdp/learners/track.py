@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lsmdp._core.means import TrackedCosts, discounted_means
-from lsmdp.arrays import Floats
-from lsmdp.errors import SpecError
+from lsmdp.arrays import Floats, as_whole, real
+from lsmdp.errors import SpecError, told
 from lsmdp.inputs.forms import Form, Past, vector
 from lsmdp.learners.base import Bounds, LearnerBase, Tracking
 from lsmdp.learners.played import Played
@@ -59,7 +59,7 @@ class TrackTheLeader(LearnerBase):
     averaged: bool = True
 
     def __post_init__(self) -> None:
-        if not 1 <= self.steps <= _MOST_STEPS:
+        if not 1 <= as_whole(self.steps, "the number of steps of TrackTheLeader") <= _MOST_STEPS:
             raise SpecError(
                 f"TrackTheLeader takes at least one step a round and at most {_MOST_STEPS:,}, not {self.steps}. If a "
                 "few are not enough, follow the leader itself (ftl)."
@@ -133,10 +133,10 @@ class TrackTheDiscounted(LearnerBase):
     weight: float = 0.05
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.weight <= 1.0:
+        if not 0.0 < real(self.weight) <= 1.0:
             raise SpecError(
-                f"TrackTheDiscounted takes the weight of the newest cost, above 0 and at most 1, not {self.weight}. A "
-                "usual value is 0.05; with 1, only the last cost counts."
+                f"TrackTheDiscounted takes the weight of the newest cost, above 0 and at most 1, not "
+                f"{told(self.weight)}. A usual value is 0.05; with 1, only the last cost counts."
             )
 
     @property

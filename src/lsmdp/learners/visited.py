@@ -32,8 +32,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lsmdp.arrays import Floats, Ints, read_only
-from lsmdp.errors import CostError, SpecError
+from lsmdp.arrays import Floats, Ints, read_only, real
+from lsmdp.errors import CostError, SpecError, told
 from lsmdp.inputs.forms import Form, Past
 from lsmdp.learners.leader import gap_wanted_after
 from lsmdp.learners.protocol import Report
@@ -64,10 +64,10 @@ class Visited:
     tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.eta < inf or not 0.0 < self.tolerance < inf:
+        if not 0.0 <= real(self.eta) < inf or not 0.0 < real(self.tolerance) < inf:
             raise SpecError(
-                f"Visited takes eta >= 0 and tolerance > 0, not {self.eta} and {self.tolerance}. With eta = 0 each "
-                "state has a plain mean; a usual value for costs that change is 0.05 (visited:0.05)."
+                f"Visited takes eta >= 0 and tolerance > 0, not {told(self.eta)} and {told(self.tolerance)}. With eta "
+                "= 0 each state has a plain mean; a usual value for costs that change is 0.05 (visited:0.05)."
             )
 
     @property

@@ -6,6 +6,6 @@
 - :mod:`~lsmdp.model.cache`: what has been worked out about a model and is kept with it.
 """
 
-from lsmdp.model.lmdp import LMDP
+from lsmdp.model.lmdp import LMDP, require_model
 
-__all__ = ["LMDP"]
+__all__ = ["LMDP", "require_model"]

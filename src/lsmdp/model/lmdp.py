@@ -11,7 +11,7 @@ input that cannot be solved or played as it is (repairs.py).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from lsmdp.arrays import (
     as_weights,
     into_kernel,
     read_only,
+    real,
     require_row_sums,
     row_sums,
 )
@@ -38,6 +39,7 @@ from lsmdp.errors import (
     CostError,
     ModelError,
     SpecError,
+    told,
 )
 from lsmdp.inputs.labels import Names, is_whole, name_state, with_labels
 from lsmdp.model.cache import Cache, Derived
@@ -299,12 +301,12 @@ class LMDP:
         """(1 - eps) P + eps U: from anywhere, jump to a uniformly drawn state (of ``to``) with probability eps."""
         try:
             landings = range(self.n) if to is None else [self.numbered(state) for state in to]
-        except SpecError:
+        except (SpecError, TypeError):
             landings = []
         targets = np.unique(np.array(landings, dtype=np.int64))
         if not targets.size:
             raise ModelError(
-                f"teleport lands on {to}, but the states are 0 to {self.n - 1}. Name at least one of them."
+                f"teleport lands on {to}, but the states are 0 to {self.n - 1}. Name at least one of them, in a list."
             )
         return self._with_kernel(with_jumps(self.P, eps, targets))
 
@@ -360,10 +362,21 @@ class LMDP:
         return f"LMDP({title}{self.n:,} states, {self.nnz:,} moves{heat})"
 
 
+def require_model(given: object) -> None:
+    """Raise unless this is a model."""
+    if not isinstance(given, LMDP):
+        raise ModelError(
+            f"the model is of the type {type(given).__name__}, not LMDP. Make one of a matrix with lsmdp.LMDP(P), or "
+            'of a name or a file with lsmdp.read_model("grid:30x30").'
+        )
+
+
 def as_labels(labels: Sequence[str] | None, n: int) -> tuple[str, ...] | None:
     """Labels as a tuple of n different strings."""
     if labels is None:
         return None
+    if not isinstance(labels, Iterable):
+        raise ModelError(f"the labels are {told(labels)}. Give a list with one label per state.")
     names = tuple(str(label) for label in labels)
     if len(names) != n:
         raise ModelError(f"there are {len(names)} labels for {n} states. Give one label per state.")
@@ -374,22 +387,19 @@ def as_labels(labels: Sequence[str] | None, n: int) -> tuple[str, ...] | None:
 
 
 def _as_temperature(temperature: Any) -> float:
-    try:
-        number = float(temperature)
-    except (TypeError, ValueError):
-        number = float("nan")
+    number = real(temperature)
     if not 0.0 < number < float("inf"):
         raise ModelError(
-            f"the temperature is {temperature}. It weighs the control cost and must be a positive number; "
+            f"the temperature is {told(temperature)}. It weighs the control cost and must be a positive number; "
             "the paper's value is 1."
         )
     return number
 
 
 def _as_rounding(rounding: Any) -> float:
-    number = float(rounding)
+    number = real(rounding)
     if not 0.0 <= number < float("inf"):
-        raise ModelError(f"rounding is {rounding}. It widens bounds, so it cannot be negative or infinite.")
+        raise ModelError(f"rounding is {told(rounding)}. It widens bounds, so it cannot be negative or infinite.")
     return number
 
 

@@ -14,11 +14,13 @@ from scipy import sparse
 from lsmdp.arrays import (
     CSR,
     Ints,
+    real,
     row_sums,
 )
 from lsmdp.errors import (
     AssumptionError,
     ModelError,
+    told,
 )
 from lsmdp.inputs.labels import name_state
 
@@ -77,5 +79,7 @@ def with_rests(P: CSR, eps: float) -> CSR:
 
 
 def _check_share(eps: float, what: str) -> None:
-    if not 0.0 < eps < 1.0:
-        raise ModelError(f"{what} takes a probability strictly between 0 and 1, not {eps}. A usual value is 0.01.")
+    if not 0.0 < real(eps) < 1.0:
+        raise ModelError(
+            f"{what} takes a probability strictly between 0 and 1, not {told(eps)}. A usual value is 0.01."
+        )

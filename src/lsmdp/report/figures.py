@@ -143,9 +143,13 @@ def write_figures(path: Path, form: str = "pdf", out: Path | None = None, *, tru
         raise SpecError(f'"{form}" is not a format of figures. Formats: {", ".join(_FIGURE_FORMATS)}.')
     folder = Folder(path)
     folder.require_finished()
+    target = path / "figures" if out is None else out
+    with explained(target):
+        place = next(one for one in (target, *target.parents) if one.exists())
+        if not place.is_dir():
+            raise SpecError(f'"{place}" is a file. Name a folder with --out.')
     pyplot = _pyplot()
     has_map = can_draw(load(path, trust=trust).lmdp)
-    target = path / "figures" if out is None else out
     with explained(target):
         if out is None:
             own_folder(target)
@@ -173,7 +177,7 @@ def _pyplot() -> Any:
     try:
         import matplotlib
     except ImportError:
-        raise SpecError('figures need matplotlib. Install it with: pip install "lsmdp[report]"') from None
+        raise SpecError('figures need matplotlib. Install it with: pip install "lsmdp[report]".') from None
     matplotlib.use("agg", force=False)
     from matplotlib import pyplot
 

@@ -48,7 +48,7 @@ from lsmdp.files import (
 )
 from lsmdp.game import Round
 from lsmdp.inputs import forms
-from lsmdp.inputs.files import UnreadableError
+from lsmdp.inputs.files import UnreadableError, reason_of
 from lsmdp.inputs.forms import Array, Form
 from lsmdp.inputs.parquet import CHECKSUMS, read_parquet
 from lsmdp.inputs.records import read_json
@@ -68,6 +68,9 @@ CHECKPOINT_VERSION, _EARLIER_CHECKPOINT = 2, 1
 # This is the form of the number of a round in a checkpoint.
 _FORM_OF_A_ROUND = Form(dtype=np.int64, low=1, high=forms.BEYOND_COUNTS)
 _FORM_OF_A_HASH = Form(((32,),), np.uint8)  # This is the form of a hash of the rounds in a checkpoint.
+# What to do where a file of a run is damaged: only the summary follows from the others.
+_PLAYED_AGAIN = "Start the run again in another folder with --out."
+_SUMMED_UP_AGAIN = "Remove it and go on with the run with --resume: it is written again from the rounds."
 _SEAT = re.compile(r"^seat(\d+\.)")  # The arrays of a player begin like this in version 1.
 # These are the errors that reading a file which is no checkpoint may end in.
 _NOT_A_ZIP = (ValueError, KeyError, EOFError, OSError, RuntimeError, OverflowError, struct.error, BadZipFile)
@@ -173,7 +176,7 @@ class Folder:
 
     def summary(self) -> dict[str, Any]:
         """Losses and regrets of a finished run."""
-        return _read_json(self.path / "summary.json", Summary)
+        return _read_json(self.path / "summary.json", Summary, _SUMMED_UP_AGAIN)
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Finish the run."""
@@ -300,10 +303,9 @@ class Folder:
             yield path
 
 
-def damaged(path: Path, reason: object) -> SpecError:
+def damaged(path: Path, reason: object, way_out: str = _PLAYED_AGAIN) -> SpecError:
     """What to say of a file that lsmdp wrote and somebody changed."""
-    text = str(reason).strip(" .'\"").split("\n")[0] or type(reason).__name__
-    return SpecError(f'"{path}" is damaged ({text}). Start the run again in another folder with --out.')
+    return SpecError(f'"{path}" is damaged ({reason_of(reason)}). {way_out}')
 
 
 def _read_arrays(path: Path) -> dict[str, Array]:
@@ -357,11 +359,11 @@ def _read_parquet(path: Path) -> pa.Table:
     return table
 
 
-def _read_json(path: Path, kind: type[StrictRecord]) -> dict[str, Any]:
+def _read_json(path: Path, kind: type[StrictRecord], way_out: str = _PLAYED_AGAIN) -> dict[str, Any]:
     try:
         return read_json(path, kind)
     except (UnreadableError, OSError) as broken:
-        raise damaged(path, broken) from None
+        raise damaged(path, broken, way_out) from None
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:

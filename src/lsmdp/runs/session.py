@@ -26,7 +26,7 @@ import numpy as np
 
 from lsmdp.arrays import Floats
 from lsmdp.costs import Costs
-from lsmdp.errors import SpecError
+from lsmdp.errors import CostError, SpecError
 from lsmdp.game import Game, Round, Run
 from lsmdp.runs.film import Film
 from lsmdp.runs.folder import CHECKPOINT_VERSION, Folder, damaged
@@ -262,7 +262,7 @@ def _finish(folder: Folder, planned: _Planned, keeper: _Keeper, watch: WatchGame
             folder.write_summary(summarise(folder, run))
     except BaseException as stop:
         if saved := _saved_rounds(folder, keeper):
-            stop.add_note(_how_to_go_on(folder, planned, saved))
+            stop.add_note(_how_to_go_on(folder, planned, saved, isinstance(stop, CostError)))
         else:
             folder.discard()
         raise
@@ -277,11 +277,12 @@ def _saved_rounds(folder: Folder, keeper: _Keeper) -> int:
     return keeper.saved
 
 
-def _how_to_go_on(folder: Folder, planned: _Planned, saved: int) -> str:
+def _how_to_go_on(folder: Folder, planned: _Planned, saved: int, costs_failed: bool) -> str:
     kept = f'Rounds 1 to {saved:,} are kept in "{folder.path}".'
     if not planned.costs.replayable and not folder.is_played:
         return f"{kept} Standard input cannot be read again: to go on, name a file that holds all its lines as --costs."
-    return f"{kept} Go on with: {planned.spec.command(folder.path)}"
+    go_on = "Once the costs are corrected, go on with" if costs_failed else "Go on with"
+    return f"{kept} {go_on}: {planned.spec.command(folder.path)}"
 
 
 def _changed_inputs(folder: Folder, planned: _Planned, saved: dict[str, Any] | None) -> list[str]:

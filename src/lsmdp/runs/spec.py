@@ -14,9 +14,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -26,7 +26,7 @@ from lsmdp.costs.names import STANDARD_INPUT
 from lsmdp.costs.names import find as find_family
 from lsmdp.errors import SpecError
 from lsmdp.inputs.files import UnreadableError
-from lsmdp.inputs.records import read_toml
+from lsmdp.inputs.records import in_words, read_toml
 from lsmdp.learners import Learner, learner_by_name
 from lsmdp.learners.names import USUAL_LEARNERS
 from lsmdp.model import LMDP
@@ -38,6 +38,9 @@ SOURCE_ENDINGS = "npz|npy|mtx|csv|tsv|txt|parquet|jsonl|map|graphml|gml|tntp"
 _MOST_ROUNDS = 10**12  # A game has at most this many rounds: the fastest learner would take a week.
 _MOST_WALKERS = 10**9  # At most this many walkers are sampled, which take 8 GB.
 _CHARACTERS_OF_A_FOLDER = 100  # The name of a folder has at most this many characters; most systems allow 255 bytes.
+
+
+Place: TypeAlias = tuple[int | str, ...]  # of a value: its field, and where in that it stands
 
 
 def _known(name: str) -> str:
@@ -77,10 +80,20 @@ class Spec(BaseModel):
     @classmethod
     def of(cls, **fields: Any) -> Spec:
         """The spec with these fields, or a SpecError that lists everything that is wrong with them."""
+        return cls._made(fields, _as_field)
+
+    @classmethod
+    def of_options(cls, **options: Any) -> Spec:
+        """The same for the options of a command: what is wrong names these."""
+        return cls._made(options, _as_option)
+
+    @classmethod
+    def _made(cls, fields: dict[str, Any], called: Callable[[Place], str]) -> Spec:
         try:
             return cls(**fields)
         except ValidationError as wrong:
-            raise SpecError(f"{'; '.join(map(_fault, _innermost(wrong.errors())))}.") from None
+            faults = [_fault(error, called) for error in _innermost(wrong.errors())]
+            raise SpecError(f"{'; '.join(faults)}.") from None
 
     def model(self) -> LMDP:
         """The model that it names, repaired as it says; with costs of moves, in a unit that costs fit into."""
@@ -176,16 +189,25 @@ def _innermost(errors: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _fault(error: Any) -> str:
+def _as_field(place: Place) -> str:
+    """How a fault in a file names its place."""
+    return ".".join(map(str, place)) or "spec"
+
+
+def _as_option(place: Place) -> str:
+    """How a fault on the command line names its place."""
+    name = str(place[0])
+    return {"kernel": "KERNEL", "learners": "--learner"}.get(name, f"--{name.replace('_', '-')}")
+
+
+def _fault(error: Any, called: Callable[[Place], str]) -> str:
     """One fault in words: the field, what is wrong, and what stands there."""
-    field = ".".join(str(part) for part in error["loc"]) or "spec"
+    field = _as_field(error["loc"])
     if error["type"] == "extra_forbidden":
         return f'there is no field "{field}"'
     if error["type"] == "missing":
         return f'the field "{field}" is missing'
-    ours, text = error["type"] == "value_error", error["msg"]
-    told = str(error["ctx"]["error"]).rstrip(".") if ours else f"{text[0].lower()}{text[1:]}"
-    return f"{field} is {error['input']!r}: {told}"
+    return f"{called(error['loc'])} is {error['input']!r}: {in_words(error)}"
 
 
 def _toml(value: Any) -> str:

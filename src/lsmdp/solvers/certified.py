@@ -18,10 +18,11 @@ from lsmdp.arrays import (
     as_cost,
     as_value,
     read_only,
+    real,
 )
 from lsmdp.ends import Average, Discounted, Goal, Horizon, Periodic, require_range
-from lsmdp.errors import ConvergenceError, SpecError
-from lsmdp.model import LMDP
+from lsmdp.errors import ConvergenceError, SpecError, told
+from lsmdp.model import LMDP, require_model
 from lsmdp.solution import Solution
 from lsmdp.solvers.auto import Auto
 from lsmdp.solvers.ends import solve_end
@@ -87,6 +88,7 @@ def solve(
     ``certified`` is False. For averages P must be irreducible (an AssumptionError names the states that are cut off); a
     periodic P is fine there. ``solver`` chooses the method for the average.
     """
+    require_model(lmdp)
     if not isinstance(end, Average):
         if solver is not None:
             raise SpecError("solver= is for the long-run average. Leave it out: other ends choose their own method.")
@@ -102,9 +104,23 @@ def _to_width(lmdp: LMDP, c: Floats, width: float) -> Solution:
 
 
 def _as_tol(tol: float) -> float:
-    if not 0.0 < tol < float("inf"):
-        raise SpecError(f"tol is {tol}. It says how wide the bounds may be and must be positive.")
-    return tol
+    number = real(tol)
+    if not 0.0 < number < float("inf"):
+        raise SpecError(
+            f"tol is {told(tol)}. It says how wide the bounds may be and must be positive, such as tol=1e-8."
+        )
+    return number
+
+
+def _as_method(solver: Any) -> Method:
+    if isinstance(solver, type) or not hasattr(solver, "run"):
+        what = f"the class {solver.__name__}" if isinstance(solver, type) else told(solver)
+        raise SpecError(
+            f"solver is {what}, not a method. Write solver=lsmdp.Power(), or another: lsmdp.Auto(), lsmdp.Direct(), "
+            "lsmdp.Dense() or lsmdp.Krylov()."
+        )
+    method: Method = solver
+    return method
 
 
 def _average(lmdp: LMDP, c: Any, tol: float, solver: Method | None, start: Any, throw: bool) -> Solution:
@@ -113,7 +129,7 @@ def _average(lmdp: LMDP, c: Any, tol: float, solver: Method | None, start: Any, 
     T = lmdp.temperature
     require_range(float(np.abs(c).max()), T)
     lmdp.require_irreducible()
-    method = Auto() if solver is None else solver
+    method = Auto() if solver is None else _as_method(solver)
     problem = Problem(lmdp, read_only(c / T))
     attempt = method.run(problem, _start(start, problem), SHARE_FOR_THE_METHOD * tol / T)
     v = read_only(T * attempt.v - T * attempt.v.min())
@@ -158,5 +174,5 @@ def _status(gap: float, tol: float, rounding: float) -> str:
     limit = f"; rounding in double precision makes up {rounding:.2g} of it" if rounding > tol / 2 else ""
     return (
         f"not certified: the bounds on the average cost stayed {gap:.2g} apart (asked: {tol:.2g}){limit}. "
-        "Ask for a wider tol, or start from the solution of a similar problem"
+        "Ask for a wider tol (--tol) or, in Python, start from the solution of a similar problem"
     )

@@ -20,11 +20,12 @@ numbers) need no such word.
 
 from __future__ import annotations
 
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsmdp.inputs.dialects import is_number
+from lsmdp.inputs.files import as_spec
 from lsmdp.sources.names import COSTS, MODELS, find
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def read_model(
     from lsmdp.sources.files import kernel_file
     from lsmdp.sources.reading import Content, ReadingOptions, blaming
 
-    spec = fspath(spec)
+    spec = as_spec(spec, "the model is", 'read_model("grid:30x30"), or of a matrix lsmdp.LMDP(P)')
     name = find(spec, MODELS)
     reading = ReadingOptions(columns, weight, undirected)
     if name is None:
@@ -138,9 +139,11 @@ def read_cost(spec: str | PathLike[str], lmdp: LMDP, *, missing: float | None = 
     grid, a file may hold the costs as a table of the map's size, walls and all. ``missing`` is what states cost that a
     table by name leaves out.
     """
+    from lsmdp.model import require_model
     from lsmdp.sources import costs
 
-    spec = fspath(spec)
+    spec = as_spec(spec, "the cost is", 'read_cost("hill", lmdp)')
+    require_model(lmdp)
     if is_number(spec) and not Path(spec).exists():
         spec = f"uniform:{spec}"
     name = find(spec, COSTS)
@@ -158,13 +161,16 @@ def read_edge_costs(spec: str | PathLike[str], lmdp: LMDP) -> CSR:
     Lines about states that were dropped from the model are passed over; a state or a move that the model does not have
     is an error.
     """
+    from lsmdp.model import require_model
     from lsmdp.sources import edge_costs
 
-    return edge_costs.read(fspath(spec), lmdp)
+    spec = as_spec(spec, "the edge costs are", 'read_edge_costs("tolls.csv", lmdp)')
+    require_model(lmdp)
+    return edge_costs.read(spec, lmdp)
 
 
 def read_scenarios(path: str | PathLike[str]) -> list[Scenario]:
     """The problems in a MovingAI ``.scen`` file: start, goal and length of the shortest way, cells as (row, column)."""
     from lsmdp.sources.scenarios import read
 
-    return read(fspath(path))
+    return read(as_spec(path, "the problems are", 'read_scenarios("arena.map.scen")'))

@@ -42,7 +42,7 @@ from lsmdp.sources.headers import (
     said,
     shown,
 )
-from lsmdp.sources.makers.edges import edge_weights
+from lsmdp.sources.makers.edges import Called, edge_weights
 from lsmdp.sources.reading import Content, Labels, ReadingOptions
 from lsmdp.sources.roles import (
     ROLES,
@@ -92,7 +92,8 @@ def read_text(path: Path, reading: ReadingOptions) -> Content:
     names = (titles or first) if found.header or titles is not None else None
     if found.guess:
         guessed(path, said(found.roles, names) + left(names, found.roles))
-    return _content(*ends_in(read_places(path, found.roles, numbers=("weight",), header=found.header)))
+    edges = ends_in(read_places(path, found.roles, numbers=("weight",), header=found.header))
+    return _content(*edges, _line_of(path, found.header))
 
 
 def read_columns_of(path: Path, reading: ReadingOptions) -> Content:
@@ -191,7 +192,7 @@ def _square(path: Path, values: Floats, names: list[str] | None) -> Content:
         guessed(path, said(dict(zip(ROLES, range(width), strict=False)), names))
         weights = values[:, 2] if width == 3 else None
         ends = values[:, :2].astype(np.int64)
-        return _content(ends[:, 0], ends[:, 1], weights)
+        return _content(ends[:, 0], ends[:, 1], weights, _line_of(path, names is not None))
     return Content(values, labels_of(names, values.shape))
 
 
@@ -238,6 +239,11 @@ def are_counts(weights: Floats | None) -> bool:
     return weights is None or bool(np.isfinite(weights).all() and (weights == np.floor(weights)).all())
 
 
-def _content(sources: Any, targets: Any, weights: Floats | None) -> Content:
-    matrix, labels = edge_weights(sources, targets, weights)
+def _line_of(path: Path, header: bool) -> Callable[[int], str]:
+    """How messages speak of an edge in a text: by its line."""
+    return lambda edge: f"line {next(islice(rows_of(path), edge + header, None))[0]}: the edge"
+
+
+def _content(sources: Any, targets: Any, weights: Floats | None, called: Called = None) -> Content:
+    matrix, labels = edge_weights(sources, targets, weights, called=called)
     return Content(matrix, labels, proportions=are_counts(weights))

@@ -118,8 +118,8 @@ def column_called(name: str, header: Sequence[str] | None, width: int) -> int:
     if not names:
         raise SpecError(f'there is no column "{name}", and no header. Give its number, 1 to {width} (--columns).')
     near = get_close_matches(name, names, n=1)
-    hint = f' Did you mean "{near[0]}"?' if near else ""
-    raise SpecError(f'there is no column "{name}" among {shown(names)}.{hint}')
+    hint = f'Did you mean "{near[0]}"?' if near else "Name one of these (--columns), or give its number from 1."
+    raise SpecError(f'there is no column "{name}" among {shown(names)}. {hint}')
 
 
 def ends_of(header: Sequence[str], *, times: bool = False) -> tuple[int, int] | None:

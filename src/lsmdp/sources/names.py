@@ -22,6 +22,13 @@ def whole(text: str) -> int:
     return int(text) if text.lstrip("+-").isdigit() else int(number)
 
 
+def _read(kind: Callable[[str], Any], word: str) -> Any:
+    try:
+        return kind(word)
+    except (ValueError, OverflowError):
+        raise ValueError(f'"{word}" is not a {"whole " * (kind is whole)}number') from None
+
+
 @dataclass(frozen=True)
 class BuiltIn:
     """A built-in: how it is written, an example, what its arguments are, and the function that makes it."""
@@ -39,8 +46,8 @@ class BuiltIn:
         try:
             if not self.required <= len(words) <= len(self.kinds):
                 raise ValueError(f"the number of arguments is {len(words)}")
-            return [kind(word) for kind, word in zip(self.kinds, words, strict=False)]
-        except (ValueError, OverflowError) as wrong:
+            return [_read(kind, word) for kind, word in zip(self.kinds, words, strict=False)]
+        except ValueError as wrong:
             raise SpecError(
                 f'"{spec}" cannot be read as {self.usage}: {wrong}. Write for example {self.example}.'
             ) from None

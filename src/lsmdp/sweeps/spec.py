@@ -26,7 +26,7 @@ from lsmdp.costs.names import STANDARD_INPUT, find, unknown
 from lsmdp.errors import LsmdpError, SpecError
 from lsmdp.game import start_law
 from lsmdp.inputs.files import UnreadableError
-from lsmdp.inputs.records import read_toml
+from lsmdp.inputs.records import in_words, read_toml
 from lsmdp.learners import learner_by_name
 from lsmdp.model import LMDP
 from lsmdp.runs import Spec
@@ -286,8 +286,7 @@ def _fault(error: Any) -> str:
         return (
             f"{place} is {_short(error['input'])}: it must be a list. Write {_EXAMPLES.get(place, 'one in brackets')}."
         )
-    text = str(error["ctx"]["error"]) if error["type"] == "value_error" else error["msg"]
-    return f"{place} is {_short(error['input'])}: {text[0].lower()}{text[1:].rstrip('.')}."
+    return f"{place} is {_short(error['input'])}: {in_words(error)}."
 
 
 def _fields_of(field: Any) -> Iterable[str]:

@@ -221,7 +221,7 @@ def status_of(width: float, scale: float, tol: float) -> str:
         return f"certified: from each state the policy is optimal within {width:.2g}, {share:.2g} of the largest value"
     return (
         f"not certified: the bounds stayed {width:.2g} apart, {share:.2g} of the largest value (asked: {tol:.2g}). Ask "
-        "for a wider tol, or start from the solution of a similar problem"
+        "for a wider tol (--tol) or, in Python, start from the solution of a similar problem"
     )
 
 

@@ -7,8 +7,8 @@ The weights of parallel edges add up, an undirected edge is one edge each way, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Unpack
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,9 @@ from lsmdp.arrays import (
     Floats,
     Ints,
     as_weights,
+    real,
 )
-from lsmdp.errors import ModelError
+from lsmdp.errors import ModelError, told
 from lsmdp.inputs.frames import arrow_table, is_table
 from lsmdp.inputs.labels import with_labels
 from lsmdp.model import LMDP
@@ -28,6 +29,8 @@ from lsmdp.sources.headers import Columns
 from lsmdp.sources.makers.positions import node_positions
 from lsmdp.sources.makers.shared import Repairs
 from lsmdp.sources.roles import edges_in_table
+
+Called: TypeAlias = Callable[[int], str] | None
 
 
 def from_edges(
@@ -113,16 +116,25 @@ def from_counts(
     """
     C, labels = with_labels(C, labels, "C", ModelError)
     counts = as_weights(C, "C")
-    if not 0.0 <= smoothing < float("inf"):
-        raise ModelError(f"smoothing is {smoothing}. It is added to the counts and must be a number of at least 0.")
+    if not 0.0 <= real(smoothing) < float("inf"):
+        raise ModelError(
+            f"smoothing is {told(smoothing)}. It is added to the counts and must be a number of at least 0."
+        )
     counts.data += smoothing
     return LMDP.repaired(counts, labels, normalise=True, **repairs)
 
 
 def edge_weights(
-    sources: Any, targets: Any, weights: Floats | None = None, labels: Sequence[str] | None = None
+    sources: Any,
+    targets: Any,
+    weights: Floats | None = None,
+    labels: Sequence[str] | None = None,
+    called: Called = None,
 ) -> tuple[CSR, Sequence[str] | None]:
-    """The weighted adjacency matrix of edges and the labels of its states; see :func:`from_edges` for the rules."""
+    """The weighted adjacency matrix of edges and the labels of its states; see :func:`from_edges` for the rules.
+
+    ``called`` says how a message speaks of an edge, if not by its number.
+    """
     ends = np.stack([np.asarray(sources), np.asarray(targets)], axis=1)
     if not ends.size:
         raise ModelError("there are no edges. A model needs at least one state and one move.")
@@ -138,7 +150,7 @@ def edge_weights(
         places, labels = flat.reshape(ends.shape), list(number)
     n = int(places.max()) + 1 if labels is None else len(labels)
     values = np.ones(len(ends)) if weights is None else np.asarray(weights, dtype=np.float64)
-    _check_edge_weights(values, ends)
+    _check_edge_weights(values, ends, called)
     return sparse.coo_array((values, (places[:, 0], places[:, 1])), shape=(n, n)).tocsr(), labels
 
 
@@ -159,12 +171,13 @@ def _places(ends: npt.NDArray[Any], labels: tuple[str, ...]) -> Ints:
     return places
 
 
-def _check_edge_weights(values: Floats, ends: npt.NDArray[Any]) -> None:
+def _check_edge_weights(values: Floats, ends: npt.NDArray[Any], called: Called = None) -> None:
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0.0)))
     if wrong.size:
         edge = int(wrong[0])
+        which = f"edge {edge}" if called is None else called(edge)
         raise ModelError(
-            f'edge {edge} from "{ends[edge, 0]}" to "{ends[edge, 1]}" has the weight {values[edge]}. '
+            f'{which} from "{ends[edge, 0]}" to "{ends[edge, 1]}" has the weight {values[edge]}. '
             "A weight must be a finite number of at least 0; correct it in the data."
         )
 

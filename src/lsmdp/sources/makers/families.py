@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lsmdp.arrays import Floats, as_distribution, require_entries
-from lsmdp.errors import ModelError
+from lsmdp.arrays import Floats, as_distribution, as_whole, require_entries
+from lsmdp.errors import ModelError, told
+from lsmdp.inputs.labels import is_whole
 from lsmdp.model import LMDP
 from lsmdp.sources.makers.shared import check_probability, csr_rows
 
@@ -28,7 +29,7 @@ def ring(n: int, drift: float = 1 / 3, temperature: float = 1.0) -> LMDP:
 
     drift = 1/3 is symmetric, and near 1 the chain is nearly periodic. The circle has circumference n.
     """
-    if n < 1:
+    if as_whole(n, "the number of states", ModelError) < 1:
         raise ModelError(f"a ring of {n} states is empty. Ask for at least 1.")
     check_probability(drift, "drift")
     require_entries(3 * n)
@@ -64,8 +65,8 @@ def sticky(eps: float, temperature: float = 1.0) -> LMDP:
 def rank_one(law: Any, temperature: float = 1.0) -> LMDP:
     """Equal rows: the next state is drawn from ``law`` whatever the present one. A number n means n equal chances."""
     if isinstance(law, int | np.integer):
-        if law < 1:
-            raise ModelError(f"rank_one({law}) has no state. Give a law, or a number of states of at least 1.")
+        if not is_whole(law) or law < 1:
+            raise ModelError(f"rank_one({told(law)}) has no state. Give a law, or a number of states of at least 1.")
         require_entries(int(law) ** 2)
         law = np.full(law, 1.0 / law)
     row = as_distribution(law, np.size(law))
@@ -75,7 +76,7 @@ def rank_one(law: Any, temperature: float = 1.0) -> LMDP:
 
 def clusters(k: int, size: int, link: float, degree: int = 7, seed: int = 0, temperature: float = 1.0) -> LMDP:
     """k random graphs of ``size`` states each; with probability link a state moves to a fixed one of the next graph."""
-    if k < 1:
+    if as_whole(k, "the number of clusters", ModelError) < 1:
         raise ModelError(f"{k} clusters hold no state. Ask for at least 1.")
     check_probability(link, "link", below_one=True)
     rng = _generator(seed)
@@ -91,9 +92,9 @@ def clusters(k: int, size: int, link: float, degree: int = 7, seed: int = 0, tem
 
 def _random_rows(k: int, size: int, degree: int, rng: np.random.Generator) -> tuple[npt.NDArray[np.int32], Floats]:
     """Successors and chances of k unconnected random graphs of ``size`` states, one row per state."""
-    if size < 1:
+    if as_whole(size, "the number of states", ModelError) < 1:
         raise ModelError(f"a random graph of {size} states is empty. Ask for at least 1.")
-    if degree < 2 and size > 1:
+    if as_whole(degree, "degree", ModelError) < min(2, size):
         raise ModelError(f"degree is {degree}. A random graph needs 2: one move to stay and one along the cycle.")
     degree = min(degree, size)
     n = k * size
@@ -114,8 +115,8 @@ def _random_rows(k: int, size: int, degree: int, rng: np.random.Generator) -> tu
 
 
 def _generator(seed: int) -> np.random.Generator:
-    if seed < 0:
-        raise ModelError(f"the seed is {seed}. A seed is a whole number of at least 0.")
+    if not is_whole(seed) or seed < 0:
+        raise ModelError(f"the seed is {told(seed)}. A seed is a whole number of at least 0.")
     return np.random.default_rng(seed)
 
 

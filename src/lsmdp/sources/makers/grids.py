@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from lsmdp.arrays import require_entries
-from lsmdp.errors import ModelError, SpecError
+from lsmdp.arrays import as_whole, require_entries
+from lsmdp.errors import ModelError, SpecError, told
 from lsmdp.model import LMDP
 from lsmdp.sources.makers.shared import Bools, check_probability, csr_rows
 
@@ -46,10 +46,12 @@ def grid(
     States are the open cells, row by row; ``positions[x]`` is the (row, column) of state x. A cell without
     open neighbours stays where it is.
     """
-    if rows < 1 or cols < 1:
+    if min(as_whole(side, "the side of a grid", ModelError) for side in (rows, cols)) < 1:
         raise ModelError(f"a grid of {rows} x {cols} has no cell. Both sides must be at least 1.")
     if neighbours not in (4, 8):
-        raise ModelError(f"a cell of a grid cannot have {neighbours} neighbours. Ask for 4, or for 8 with diagonals.")
+        raise ModelError(
+            f"a cell of a grid cannot have {told(neighbours)} neighbours. Ask for 4, or for 8 with diagonals."
+        )
     check_probability(lazy, "lazy", below_one=True)
     require_entries((neighbours + 1) * rows * cols)
     is_open = ~_wall_mask(walls, rows, cols)

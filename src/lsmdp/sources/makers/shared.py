@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from lsmdp.arrays import CSR, Floats
-from lsmdp.errors import ModelError
+from lsmdp.arrays import CSR, Floats, real
+from lsmdp.errors import ModelError, told
 
 Bools = npt.NDArray[np.bool_]
 
@@ -37,5 +37,7 @@ def csr_rows(target: npt.NDArray[Any], chance: Floats, possible: Bools | None = 
 
 def check_probability(value: float, what: str, *, below_one: bool = False) -> None:
     """Raise unless the argument called ``what`` is a probability."""
-    if not (0.0 <= value < 1.0 or (value == 1.0 and not below_one)):
-        raise ModelError(f"{what} is {value}. It is a probability {'below 1' if below_one else 'between 0 and 1'}.")
+    number = real(value)
+    if not (0.0 <= number < 1.0 or (number == 1.0 and not below_one)):
+        wanted = "below 1" if below_one else "between 0 and 1"
+        raise ModelError(f"{what} is {told(value)}. It is a probability {wanted}.")
