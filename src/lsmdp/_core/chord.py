@@ -29,7 +29,7 @@ from lsmdp._core.panels import backward, forward
 from lsmdp.arrays import EPS
 
 # So many steps are remembered with what they did to the residual: with two, power steps do not do for two clusters that
-# are seldom left, and with none, rounds of a moving target take a quarter more.
+# are seldom left, and with four, a round on a ring holds more than four times P besides the factor.
 PAIRS = 3
 _WEIGHT_OF_A_ROUND = 0.5  # The mean of the recent rounds moves halfway to each new one.
 _SHARE_IN_DOUBT = 0.1  # This part of the steps beyond the first of a round does not count against a new factor.
