@@ -130,11 +130,10 @@ def _threaded(lmdp: LMDP) -> bool:
 
 def _in_single(lmdp: LMDP) -> core.Single:
     """P in single precision without its diagonal, which is the last of these arrays."""
-    indptr, indices, data = sparse.rows(lmdp.P)
+    (indptr, indices, data), diagonal = sparse.rows(lmdp.P), lmdp.P.diagonal()
     off = indices != np.repeat(np.arange(lmdp.n, dtype=indices.dtype), np.diff(lmdp.P.indptr))
-    before = np.concatenate([[0], np.cumsum(off)])  # entries off the diagonal before each entry
-    ends, weights = before[indptr].astype(indptr.dtype), data[off].astype(np.float32)
-    single = core.Single(ends, indices[off], weights, lmdp.P.diagonal().astype(np.float32))
+    ends = (indptr - np.concatenate([[0], np.cumsum(diagonal > 0.0)])).astype(indptr.dtype)
+    single = core.Single(ends, indices[off], data[off].astype(np.float32), diagonal.astype(np.float32))
     for array in single:
         read_only(array)
     return single
