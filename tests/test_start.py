@@ -18,8 +18,7 @@ import lsmdp
 SOURCES = sorted(Path(lsmdp.__file__).parent.rglob("*.py"))
 
 # What a solve or a check of a usual model has no use for. numba brings scipy.linalg, and scipy.sparse.csgraph, which
-# finds the classes of a chain, brings scipy.sparse.linalg. The strong classes of a
-# model are those of scipy.sparse.csgraph: its import takes a fiftieth of a second, to compile them took half of one.
+# finds the classes of a chain, brings scipy.sparse.linalg.
 HEAVY = {
     "asyncio",
     "dask",

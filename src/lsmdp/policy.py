@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 # A move that floats have lost, or of which they keep few digits, is off by less than this over the sum of its row.
 _LOST_MOVE = 1e-322
-# Lost moves may put a stationary law off by this much in the l1 norm, some fifty roundings of its sum.
+# Lost moves may put a stationary law off by this much in the l1 norm, which is some fifty units of rounding.
 _ERROR_OF_A_LAW = 1e-14
 
 
